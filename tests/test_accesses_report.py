@@ -225,10 +225,11 @@ def test_published_findings_name_their_source():
     ("text", "message"),
     [
         ("a: [", "line 1: not YAML"),
-        ("source: x", "key system: Field required"),
-        ("{source: x, system: y, interactions: [], routines: [], findings: {}, more: 1}", "key more: Extra inputs"),
-        ("{source: x, system: y, interactions: [{interaction: a, directions: [X], data: []}], routines: [], findings: {}}",
-         r"key interactions.0.directions.0: Input should be 'R' or 'W'"),
+        ("network: {}", "key accesses is missing"),
+        ("accesses: {source: x}", "key accesses: key interactions is missing"),
+        ("accesses: {source: x, interactions: [], routines: [], findings: {}, more: 1}", "key accesses: unknown key more"),
+        ("accesses: {source: x, interactions: [{interaction: a, directions: [X], data: []}], routines: [], findings: {}}",
+         r"interactions.0.directions.0 = 'X' is not acceptable: Input should be 'R' or 'W'"),
     ],
 )  # fmt: skip
 def test_published_findings_that_are_wrong_are_named(tmp_path, text, message):

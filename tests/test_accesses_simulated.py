@@ -321,9 +321,9 @@ def test_when_blocks_are_unloaded(timeout_s, earliest_s, latest_s):
 
 
 def test_means_over_lives():
-    mean = stats.over_lives([1.0, 2.0, 3.0, float("nan")])
+    mean = stats.over_lives([1.0, 2.0, 3.0, float("nan")], 0.05)
     # The oracle: 2 -+ 4.3027 (the 97.5 % quantile of t with 2 degrees of freedom, from a printed table) / sqrt(3).
     assert (mean.value, mean.n) == (2, 3)
     assert (mean.low, mean.high) == pytest.approx((-0.4841, 4.4841), abs=1e-4)
     assert mean.p_above == pytest.approx(0.0371, abs=1e-4)
-    assert np.isnan(stats.over_lives([1.0]).low)
+    assert np.isnan(stats.over_lives([1.0], 0.05).low)

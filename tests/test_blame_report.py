@@ -19,6 +19,7 @@ from tickdisk.config import load_arms, load_config
 from tickdisk.device import DeviceModel
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import percent
 from tickdisk.run.cell import server_facts
 from tickdisk.stats import ClientsSaturated, FilesUnknown, NothingCaptured, TooFew
 from tickdisk.studies import Study, inside_tick
@@ -296,7 +297,7 @@ def _blame(*words):
 def test_the_screen_of_a_run_and_of_a_life(run, study):
     screen = _blame(run)
     share = study.statement["late.all.storage"].value
-    assert f"storage explains {share:.0%} [" in screen
+    assert f"storage explains {percent(share)} [" in screen
     assert "3 events lost" in screen
     assert (
         "of 20 injected device stalls, 20 are named with request and file; "

@@ -207,7 +207,9 @@ def test_a_run_is_repeated_while_the_machine_is_too_loaded(loaded: list[bool], e
 def test_a_file_of_another_version_is_told_as_such(tmp_path: Path) -> None:
     path = tmp_path / "fidelity.json"
     write_json(path, _fidelity({}).model_dump(mode="json") | {"schema_version": 6})
-    with pytest.raises(TickdiskError, match=r"fidelity.json: schema_version: Input should be 7; remove the file"):
+    with pytest.raises(
+        TickdiskError, match=r"fidelity.json: schema_version = 6 is not acceptable: Input should be 7; remove the file"
+    ):
         calibrate.load_fidelity(path)
 
 

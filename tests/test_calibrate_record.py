@@ -18,7 +18,6 @@ from tickdisk.calibrate import (
     floor_ns,
     interpolate_floor,
     load_calibration,
-    nominal_latency_ns,
     percentile_ns,
 )
 from tickdisk.calibrate.bench import Bench, needs_batch_thread
@@ -219,7 +218,7 @@ def _calibration(*devices: tuple[DeviceModel, int, float, list[dict[str, Any]]])
                 {
                     "name": model.name,
                     "model": model.as_dict(),
-                    "latency_ns": nominal_latency_ns(model, "read", 4096),
+                    "latency_ns": model.service_ns(4096),
                     "floor_ns": floor,
                     "floor_looks": 1,
                     "p50_ns": 1,
@@ -286,7 +285,7 @@ def test_file_is_read_back_and_wrong_keys_are_named(tmp_path: Path) -> None:
     write_json(path, TWO.model_dump(mode="json"))
     assert load_calibration(path) == TWO
     write_json(path, {**TWO.model_dump(mode="json"), "wall_s": -1})
-    with pytest.raises(TickdiskError, match=r"calibration.json: wall_s: .*greater than 0"):
+    with pytest.raises(TickdiskError, match=r"calibration.json: wall_s = -1 is not acceptable: .*greater than 0"):
         load_calibration(path)
     with pytest.raises(TickdiskError, match="does not exist"):
         load_calibration(tmp_path / "none.json")

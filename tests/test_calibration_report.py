@@ -93,7 +93,7 @@ def study(folder: Path, points: list[dict[str, Any]], pipes: list[dict[str, Any]
     devices, rows = [], []
     for each, floor_ns, reasons, jobs in measured():
         about = {"name": each.name, "model": each.as_dict(), "floor_ns": floor_ns, "floor_looks": 2, "p50_ns": 9600}
-        about |= {"latency_ns": calibrate.nominal_latency_ns(each, "read", 4096), "cpu_ns_per_request": 40_000.0}
+        about |= {"latency_ns": each.service_ns(4096), "cpu_ns_per_request": 40_000.0}
         about |= {"floor_limited": bool(reasons), "reasons": reasons, "jobs": [job.described for job in jobs]}
         devices.append(about)
         for job in jobs:

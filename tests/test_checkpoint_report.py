@@ -192,16 +192,16 @@ def test_sweeps_share_inputs_and_keep_every_tick(swept: Path) -> None:
 
 
 def test_a_missing_or_old_table_is_named(swept: Path, tmp_path: Path) -> None:
-    with pytest.raises(TickdiskError, match=r"runs.parquet is missing"):
+    with pytest.raises(TickdiskError, match=r"checkpoints.parquet is missing; run `tickdisk checkpoint sweep`"):
         checkpoint.read_sweep(tmp_path)
     for name in ("runs", "ticks", "checkpoints"):
-        pd.read_parquet(swept / f"{name}.parquet").to_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(TickdiskError, match=r"of another version"):
+        pd.read_parquet(swept / f"{name}.parquet").drop(columns="run").to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(TickdiskError, match=r"lacks the column run; run `tickdisk checkpoint sweep`"):
         checkpoint.read_sweep(tmp_path)
 
 
 def test_a_wrong_published_value_is_named(tmp_path: Path) -> None:
     text = Path("data/published.yaml").read_text()
     (tmp_path / "p.yaml").write_text(text.replace("checkpoint_s: 0.1", "checkpoint_s: soon"))
-    with pytest.raises(TickdiskError, match=r"p.yaml, key checkpoint.log.checkpoint_s"):
+    with pytest.raises(TickdiskError, match=r"p.yaml, key checkpoint: log.checkpoint_s = 'soon' is not acceptable"):
         checkpoint.load_published(tmp_path / "p.yaml")

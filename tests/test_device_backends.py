@@ -148,7 +148,7 @@ def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
     (run,) = made["runs"]
     assert (run["tool"], run["backend"], run["file_system"], run["device_requests"]) == ("tickdisk", "simulated", None, None)
     assert "simulated, because nothing can be mounted here" in said[0]
-    timings = replay.read_timings(tmp_path / "out" / "tickdisk_slow.parquet")
+    timings = table.read("replay", tmp_path / "out" / "tickdisk_slow.parquet")
     assert (timings["completed_ns"] - timings["issued_ns"]).tolist() == [0, 10**6, 2 * 10**6]
     devices = Path(__file__).parent.parent / "data/devices.yaml"
     by_hand = CliRunner().invoke(app, ["replay", str(tmp_path), "--simulate", "hdd", "--devices", str(devices)])
@@ -158,7 +158,7 @@ def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
     timed = tmp_path / "own.parquet"
     mine = CliRunner().invoke(app, ["replay", str(tmp_path), "--simulate", str(own), "--output", str(timed)])
     assert mine.exit_code == 0, mine.output
-    took = replay.read_timings(timed)
+    took = table.read("replay", timed)
     assert (took["completed_ns"] - took["issued_ns"]).tolist() == [0, 5 * 10**6, 9 * 10**6]
     both = CliRunner().invoke(app, ["replay", str(tmp_path), str(tmp_path / "new"), "--simulate", "hdd"])
     assert "not both" in str(both.exception)

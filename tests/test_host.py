@@ -1,17 +1,21 @@
 """What the testbed's own processes use is told from what strangers use, however busy the machine is with something else."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from tickdisk.device.record import Identity
 from tickdisk.foundation import host
-from tickdisk.foundation.process import OWNER_VARIABLE
+from tickdisk.foundation.process import OWNER_VARIABLE, state_of
+from tickdisk.trace.snapshot import snapshot
 
 ENOUGH_S = 1.0
 """CPU time that a process is let have, however long it waits for it."""
@@ -115,6 +119,32 @@ def test_the_workflow_that_started_us_is_no_other_program(monkeypatch: pytest.Mo
         workflow_s, load = wait_until_it_used_enough(pid) - before_s, meter.read()
     busy_s, others_s = seconds(load)
     assert others_s < busy_s - workflow_s + NEAR_S
+
+
+def test_the_name_of_a_program_need_not_be_text(tmp_path: Path) -> None:
+    program = tmp_path / os.fsdecode(b"named ) \xff")
+    shutil.copy(shutil.which("sleep") or "sleep", program)
+    with subprocess.Popen([program, "60"]) as child:
+        try:
+            deadline = time.monotonic() + 10
+            while b"\xff" not in Path(f"/proc/{child.pid}/comm").read_bytes():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            found = state_of(child.pid)
+            assert found is not None
+            assert (found.parent, found.has_ended) == (os.getpid(), False)
+            assert host.cpu_ns(child.pid) is not None
+            assert host.thread_named(child.pid, "other") is None
+            assert host.thread_named(child.pid, program.name) == child.pid
+            assert Identity.of(child.pid) == Identity(pid=child.pid, started=found.started)
+            assert snapshot(child.pid)["started"] == found.started
+            assert host.LoadMeter(programs=True).read().seconds >= 0
+        finally:
+            child.kill()
+        while (ended := state_of(child.pid)) is not None and not ended.has_ended:
+            assert time.monotonic() < deadline
+        assert Identity.of(child.pid) is None
+    assert state_of(child.pid) is None
 
 
 def test_who_does_not_ask_is_not_told() -> None:

@@ -284,8 +284,8 @@ def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: 
         ("src/tickdisk/cli/workflow.py", "_PREADS = 48_000", "_PREADS = 24_000", {"micro"}),
         (
             "src/tickdisk/cli/workflow.py",
-            "out_path=output,\n        say=_say,\n        limits",
-            "say=_say,\n        limits",
+            "out_path=output,\n        say=say,\n        limits",
+            "say=say,\n        limits",
             {"calibration"},
         ),
         ("src/tickdisk/cli/workflow.py", "File to write.", "The file.", set()),

@@ -269,5 +269,5 @@ def test_a_slow_disk_in_the_pings_of_a_game_server(study: studies.Study, tmp_pat
 def test_published_findings_of_another_form_are_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "published.yaml"
     path.write_text("network: {source: x}\n")
-    with pytest.raises(TickdiskError, match="key network"):
+    with pytest.raises(TickdiskError, match="key network: key thresholds_ms is missing"):
         load_published(path)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tickdisk import server
-from tickdisk.foundation import table
+from tickdisk.foundation import process, table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.player import drive
 
@@ -76,9 +76,9 @@ def test_status_of_something_else(tmp_path: Path) -> None:
 
 
 def test_clients_that_were_not_built_point_to_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drive, "_REPOSITORY", tmp_path)
+    monkeypatch.setattr(process, "_CHECKOUT", tmp_path)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TickdiskError, match="build/tickdisk-players does not exist; `make setup` builds it"):
+    with pytest.raises(TickdiskError, match="build/tickdisk-players does not exist; run `make setup`"):
         drive.binary("luanti")
     (tmp_path / "build").mkdir()
     (tmp_path / "build/tickdisk-players").touch()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tickdisk import TickdiskError
-from tickdisk.player.trace import Event, join_burst, read_trace, roam, write_trace
+from tickdisk.player.trace import Event, join_burst, roam, write_trace
 
 PLACES = [(x * 80 + 8, 4, z * 80 + 8) for z in range(10) for x in range(10)]
 ROAM = {"players": 3, "seconds": 20.0, "teleport_period_s": 2.0, "edit_period_s": 2.0, "ping_period_s": 1.0}
@@ -38,7 +38,9 @@ def test_the_form_of_a_line(tmp_path: Path) -> None:
 def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
     events = roam(PLACES, seed=1, **ROAM)
     assert write_trace(tmp_path / "t", events) == len(events)
-    assert read_trace(tmp_path / "t") == events
+    lines = map(json.loads, (tmp_path / "t").read_text().splitlines())
+    read = [Event(line["due_ns"], line["player"], line["action"], tuple(line["parameters"].items())) for line in lines]
+    assert read == events
 
 
 def test_no_player_goes_where_one_has_been() -> None:
@@ -107,22 +109,6 @@ def test_a_burst_of_joins() -> None:
     ]  # fmt: skip
     assert [event.due_ns for event in events if event.action == "leave"] == [8_000_000_000 + n * 100_000_000 for n in range(4)]
     assert len(events) == 8
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "line 2: not an event"),
-        ('{"due_ns": 3, "player": "p000"}', "line 2: not an event"),
-        ("[]", "line 2: not an event"),
-        ('{"due_ns": 1, "player": "p", "action": "ping", "parameters": {}}', "line 2: due before"),
-    ],
-)
-def test_a_line_that_is_not_an_event_is_named(tmp_path: Path, line: str, message: str) -> None:
-    good = json.dumps({"due_ns": 2, "player": "p", "action": "ping", "parameters": {}})
-    (tmp_path / "t").write_text(f"{good}\n{line}\n")
-    with pytest.raises(TickdiskError, match=message):
-        read_trace(tmp_path / "t")
 
 
 def test_an_empty_trace_is_an_error(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from IPython.display import SVG
 from tickdisk import studies
 from tickdisk.config import load_config
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.studies.pools.compute import published_rows
+from tickdisk.foundation.yaml_file import read_section
+from tickdisk.studies.pools.compute import Published
 
 FILES = {"published": "data/published.yaml", "pools": "data/pools.yaml", "devices": "data/devices.yaml"}
 
@@ -76,5 +77,5 @@ def test_tables_and_figure(study: studies.Study) -> None:
 def test_a_wrong_published_table_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "published.yaml"
     path.write_text("shape: {source: x, rows: [{pools: 1}]}\n")
-    with pytest.raises(TickdiskError, match="key shape"):
-        published_rows(path)
+    with pytest.raises(TickdiskError, match=r"key shape: key rows.0.queue_depth is missing"):
+        read_section(Published, path, "shape")

@@ -236,6 +236,12 @@ def test_where_a_life_has_no_baseline_those_of_the_other_lives_stand_in():
     assert contrasts_by_life(lives((0, "x", 2.0)), "m", baseline="a", null="b")["x"].empty
 
 
+def test_an_arm_that_comes_twice_in_a_life_is_refused():
+    table = lives((0, "a", 1.0), (0, "b", 1.0), (0, "x", 2.0), (0, "x", 4.0))
+    with pytest.raises(TickdiskError, match="life 0 has the arm x in two epochs"):
+        contrasts_by_life(table, "m", baseline="a", null="b")
+
+
 def test_requests_are_counted_in_the_epoch_in_which_they_arrive():
     arrivals = [1000 * MS, 9999 * MS, 10_000 * MS, 45_000 * MS]
     device = pd.DataFrame({"arrival_ns": arrivals, "replied_ns": [arrival + 6 * MS for arrival in arrivals]})

@@ -175,10 +175,9 @@ def test_a_replay_ends_when_it_is_told_to(tmp_path: Path) -> None:
 def test_the_table_of_a_replay_is_written_and_read(tmp_path: Path) -> None:
     planned = replay.plan(made_by_hand(3, threads=2, each=50)[0])
     timings = replay.issue(planned, prepared(planned, tmp_path / "target", None)).timings
-    replay.write_timings(tmp_path / "t.parquet", timings)
-    read = replay.read_timings(tmp_path / "t.parquet")
-    assert read.astype(object).equals(timings.astype(object))
+    table.write("replay", tmp_path / "t.parquet", timings)
+    assert table.read("replay", tmp_path / "t.parquet").astype(object).equals(timings.astype(object))
     (tmp_path / "other.parquet").write_text("x")
     for name in ("other.parquet", "none.parquet"):
-        with pytest.raises(TickdiskError, match="run the replay again"):
-            replay.read_timings(tmp_path / name)
+        with pytest.raises(TickdiskError, match="run the step that writes it"):
+            table.read("replay", tmp_path / name)

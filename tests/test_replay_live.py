@@ -48,7 +48,7 @@ def test_the_experiment_from_capture_to_claims(captured: Path, tmp_path: Path) -
     assert ours["device_requests"]["read"] > 0, "the caches were cold"
     assert on_slow["service_ns"]["max"] >= 5_000_000
     assert on_slow["behind_ns"] > ours["behind_ns"]
-    timings = replay.read_timings(tmp_path / "out" / "tickdisk_slow.parquet")
+    timings = table.read("replay", tmp_path / "out" / "tickdisk_slow.parquet")
     assert (timings["issued_ns"] - timings["due_ns"]).equals((timings["lag_ns"] + timings["lost_ns"]).astype("int64"))
     assert len(said) == 6
     study = replay_study(str(tmp_path / "out" / "replay.json"))
@@ -69,7 +69,7 @@ def test_by_hand(captured: Path, tmp_path: Path) -> None:
     assert lines[0].startswith("streams     4: ")
     assert all(f"t{thread} " in lines[0] for thread in range(4))
     assert "results     all as captured" in done.stdout
-    timings = replay.read_timings(tmp_path / "out.parquet")
+    timings = table.read("replay", tmp_path / "out.parquet")
     counts = re.search(r"(\d+) captured = (\d+) replayed \+ (\d+) refused", done.stdout)
     assert counts is not None
     captured_there, replayed, refused = map(int, counts.groups())

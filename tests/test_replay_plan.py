@@ -12,6 +12,7 @@ from replay_trace import ROOT, requests_table, row
 from tickdisk import replay
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.replay.simulated import PageCache
 
 KEPT = row(1, 50, "read", "map", 10, offset=0, length=10)
 REFUSED = {
@@ -56,6 +57,38 @@ def test_the_first_seconds_are_from_the_first_request_that_is_made_again() -> No
     planned = replay.plan(requests_table(rows), seconds=1)
     assert planned.requests["due_ns"].tolist() == [0, 999_999_999]
     assert (planned.captured, dict(planned.refused)) == (3, {"moves the position or copies a descriptor only": 1})
+
+
+def test_a_file_that_is_renamed_to_itself_stays() -> None:
+    rows = [
+        row(1, 0, "rename", "same", renamed=f"{ROOT}/same"),
+        row(1, 1, "open", "same"),
+        row(1, 2, "read", "same", 7, offset=0, length=7),
+    ]
+    assert replay.plan(requests_table(rows), root=ROOT).beginning.sizes == {"same": 7}
+
+
+def commits(cache: PageCache, file: str) -> bool:
+    """Whether fdatasync commits the journal, as it must for a size that has changed and need not for other changes."""
+    return len(cache.requests("sync", "fdatasync", file, "", 0, 0)) > len([["data"], ["flush"]])
+
+
+def test_a_file_of_the_beginning_that_is_made_again_is_new() -> None:
+    for remove in (("unlink", "unlink", "f", ""), ("rename", "rename", "f", "g")):
+        cache = PageCache({"f": 8192}, {"f": 8192})
+        cache.requests("write", "write", "f", "", 0, 4096)
+        assert not commits(cache, "f")
+        cache.requests(*remove, 0, 0)
+        cache.requests("sync", "syncfs", "f", "", 0, 0)
+        cache.requests("write", "write", "f", "", 0, 4096)
+        assert commits(cache, "f")
+
+
+def test_a_page_cache_keeps_a_file_that_is_renamed_to_itself() -> None:
+    cache = PageCache({"f": 8192}, {"f": 8192})
+    assert cache.requests("read", "read", "f", "", 0, 4096) == [[(0, 0, 4096)]]
+    cache.requests("rename", "rename", "f", "f", 0, 0)
+    assert cache.requests("read", "read", "f", "", 0, 4096) == [[]]
 
 
 @pytest.mark.parametrize(

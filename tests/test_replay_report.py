@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import replay, stats
+from tickdisk import stats
+from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_json
 from tickdisk.studies import Study
@@ -39,7 +40,7 @@ def result(
     described: list[dict[str, Any]] = []
     for (tool, device, latency_ns), timings in runs.items():
         name = f"{tool}_{device}"
-        replay.write_timings(folder / f"{name}.parquet", timings)
+        table.write("replay", folder / f"{name}.parquet", timings)
         latencies = dict.fromkeys(("read_latency_ns", "write_latency_ns", "flush_latency_ns"), latency_ns)
         own = {"name": name, "tool": tool, "device": {"name": device, **latencies}, "table": f"{name}.parquet"}
         load = {"pressure_cpu_share": 0.1}

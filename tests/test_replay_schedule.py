@@ -321,7 +321,7 @@ def test_the_output_is_checked_before_the_replay(trace: Path, tmp_path: Path) ->
     for words in ((), ("--force",)):
         code, said = run(trace, "--simulate", "hdd", "-o", times, *words)
         assert code == 0, said
-    assert len(replay.read_timings(times)) == 33
+    assert len(table.read("replay", times)) == 33
 
 
 def test_unknown_latencies_and_names_are_said_and_kept(tmp_path: Path) -> None:

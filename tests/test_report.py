@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.report.evidence import Evidence
+from tickdisk.report.page import _claim
 from tickdisk.report.publish import other_host
 from tickdisk.studies import Statement, Study
 from tickdisk.studies.statement import Finding, upheld
@@ -42,11 +44,30 @@ def test_an_interval_without_an_end_says_that_it_has_none() -> None:
     assert [fact.text for fact in said.facts.values()] == ["4.00 [2.00, ∞] ms", "4 ms"]
 
 
+VALUES = [(1, "lives"), (1, "update rates"), (2, "lives"), (1, "ms"), (1.0, "requests"), (1, "requests/s")]
+
+
 def test_one_of_something_is_said_as_one() -> None:
     said = Statement("s")
-    for number, (value, unit) in enumerate([(1, "lives"), (1, "update rates"), (2, "lives"), (1, "ms"), (1.0, "requests")]):
+    for number, (value, unit) in enumerate(VALUES):
         said.fact(f"f{number}", value, unit, source="x")
-    assert [fact.text for fact in said.facts.values()] == ["1 life", "1 update rate", "2 lives", "1 ms", "1 requests"]
+    assert [fact.text for fact in said.facts.values()] == [
+        "1 life",
+        "1 update rate",
+        "2 lives",
+        "1 ms",
+        "1 requests",
+        "1 request/s",
+    ]
+
+
+def test_an_effect_that_counts_what_decided_is_a_part_of_it() -> None:
+    for kept, of in ((1, 4), (2, 4), (1, 1), (0, 4)):
+        said = Statement("s")
+        said.fact("kept", kept, "lives", source="x")
+        said.bound("b", source="x", statement="y", verdict="kept", evidence="z", effect="kept", n=of, counted="lives")
+        evidence = Evidence({name: fact.as_dict() for name, fact in said.facts.items()}, {}, {}, {})
+        assert _claim(said.claims[0].as_dict(), evidence)["here"] == f"{kept} of {of} {'life' if of == 1 else 'lives'}"
 
 
 def test_a_fact_is_stated_once() -> None:

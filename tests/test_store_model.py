@@ -78,7 +78,7 @@ def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:
 
 def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
-    tested = made_up(replace(DESIGN, one_by_one=True), true).assign(life=0)
+    tested = made_up(replace(DESIGN, one_by_one=True), true).assign(life=0, slower=0.0)
     store.write_comparison(store.Comparison(true, tested, tested), tmp_path)
     again = store.read_comparison(tmp_path)
     assert again.calibrated == true
@@ -86,17 +86,17 @@ def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     rows = again.summary()
     assert rows["within"].tolist() == rows["rates"].tolist() == [2] * 6
     assert rows["ranks"].to_numpy() == pytest.approx(1)
-    with pytest.raises(TickdiskError, match=r"calibrated\.json is missing"):
+    with pytest.raises(TickdiskError, match=r"calibrated\.json does not exist"):
         store.read_comparison(tmp_path / "nowhere")
 
 
 def test_how_much_slower_updates_are_beside_a_writer() -> None:
     lives = pd.DataFrame({"slower": [0.1, 0.2, float("nan"), 0.3]})
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0), pass_ns=700, sync_ms=12)
-    share, low, high, n = store.Comparison(true, lives, lives).slower()
+    share = store.Comparison(true, lives, lives).slower()
     half = 4.302653 * 0.1 / 3**0.5  # Student's t for 2 degrees of freedom
-    assert (share, low, high) == pytest.approx((0.2, 0.2 - half, 0.2 + half))
-    assert n == 3
+    assert (share.value, share.low, share.high) == pytest.approx((0.2, 0.2 - half, 0.2 + half))
+    assert share.n == 3
 
 
 def ticks_and_checkpoints(spans: list[tuple[int, int]], ticks: int) -> tuple[pd.DataFrame, pd.DataFrame]:

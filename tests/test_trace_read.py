@@ -1,5 +1,6 @@
 """The readers: what does not parse is counted and kept, clocks are converted, waits and page faults are told apart."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from trace_text import FIRST, REALTIME_NS, STARTED_NS, Machine
 from tickdisk import trace
 from tickdisk.foundation import table
 from tickdisk.trace import program as programs
+from tickdisk.trace import strace
 from tickdisk.trace.calls import CALLS, NAMES
 from tickdisk.trace.descriptors import follow
 from tickdisk.trace.read_bpftrace import read_bpftrace
@@ -37,6 +39,15 @@ def parsed(made: Machine, folder: Path, lines: list[str], tool: str = "bpftrace"
     made.now_ns = STARTED_NS + 10_000_000_000
     own = made.bpftrace if tool == "bpftrace" else made.strace
     return trace.parse(made.write(folder, tool, own + lines), CLOCKS, **more)
+
+
+def test_files_that_are_appended_to_are_found_whatever_their_names(tmp_path: Path) -> None:
+    names = [b"plain", b'quo"te', b"back\\slash", b"line\nfeed", b"t\tab", b"na\xc3\xafve", b"\xff", b"\x019"]
+    written = [b"plain", b'quo\\"te', b"back\\\\slash", b"line\\nfeed", b"t\\tab", b"na\\303\\257ve", b"\\377", b"\\0019"]
+    for size, name in enumerate(names):
+        (tmp_path / os.fsdecode(name)).write_bytes(b"x" * size)
+    output = b"".join(b'7 openat(AT_FDCWD, "%s", O_WRONLY|O_APPEND) = 3\n' % name for name in written)
+    assert strace._sizes(output, [tmp_path]) == {str(tmp_path / os.fsdecode(name)): size for size, name in enumerate(names)}
 
 
 @settings(max_examples=100, deadline=None)

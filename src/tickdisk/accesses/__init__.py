@@ -13,7 +13,7 @@ of requests over the number of regions.
 from tickdisk.accesses.effects import compare, effects
 from tickdisk.accesses.flush import cumulative, delayed, flushes, save_of, saves, unload_after_s
 from tickdisk.accesses.form import SIZES, form, sequential, size_class, sizes
-from tickdisk.accesses.life import ROUTINES, UNLOADED, Life, counts, events, interactions, life_of
+from tickdisk.accesses.life import Life, counts, events, life_of
 from tickdisk.accesses.model import Coefficients, design, errors, errors_in_turn, estimate, fit, nonzero_coefficients, predict
 from tickdisk.accesses.published import DIRECTIONS, Published, load_published
 from tickdisk.accesses.regions import ARRIVALS, Line, line, ratio_of_rates, region_points
@@ -23,9 +23,7 @@ from tickdisk.accesses.summary import summary
 __all__ = [
     "ARRIVALS",
     "DIRECTIONS",
-    "ROUTINES",
     "SIZES",
-    "UNLOADED",
     "Accesses",
     "Coefficients",
     "Life",
@@ -44,7 +42,6 @@ __all__ = [
     "fit",
     "flushes",
     "form",
-    "interactions",
     "life_of",
     "line",
     "load_published",

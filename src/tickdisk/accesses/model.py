@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import optimize
 
 from tickdisk.accesses.life import ROUTINES, Life, counts, events, kinds
 from tickdisk.accesses.select import Granularity
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.stats import ALPHA, half_length
 
 Matrix = NDArray[np.float64]
 _LEAST, _TINY = 0.01, 1e-9
@@ -80,7 +81,7 @@ def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFram
 
 
 def fit(
-    lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float = 0.05
+    lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float = ALPHA
 ) -> Coefficients:
     """Estimates the cost of one event of each routine in requests or bytes (`of`), with intervals over lives (confidence 1 -
     alpha).
@@ -100,7 +101,7 @@ def fit(
         did_drawn, seen_drawn = (np.vstack(of) for of in zip(*chosen, strict=True))
         drawn.append(_nonnegative(did_drawn, seen_drawn, _can(seen)))
     error = np.std(drawn, axis=0, ddof=1) * (n / (n - 1)) ** 0.5
-    half = float(stats.t.ppf(1 - alpha / 2, n - 1)) * error
+    half = half_length(error, n, alpha)
     return Coefficients(value, (value - half).clip(lower=0), value + half, n, len(did))
 
 

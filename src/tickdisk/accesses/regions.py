@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tickdisk.accesses.life import Life, counts, interactions
-from tickdisk.stats import over_lives
+from tickdisk.stats import ALPHA, half_length, over_lives
 
 ARRIVALS = {"joins": "server join", "teleports": "position change"}
 """Phases in which players come to places where nobody has been, with the interaction that takes place in each."""
@@ -61,7 +61,7 @@ def region_points(lives: Sequence[Life]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["life", "kind", "regions", "requests", "reads"])
 
 
-def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: float = 0.05) -> Line:
+def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: float = ALPHA) -> Line:
     """Fits a least-squares line to the number of accesses (column `y`) over the number of regions (column `x`), within each life.
 
     The slope is the mean of the slopes of lives, because the life is the unit of analysis, and its interval has confidence 1 -
@@ -74,7 +74,7 @@ def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: f
     slope = over_lives([fit.slope for fit in fits], alpha)
     low, high = slope.low, slope.high
     if len(fits) == 1 and len(lives[0]) > 2:  # noqa: PLR2004 - a line through two points has no error
-        half = float(stats.t.ppf(1 - alpha / 2, len(lives[0]) - 2)) * float(fits[0].stderr)
+        half = float(half_length(fits[0].stderr, len(lives[0]) - 1, alpha))
         low, high = slope.value - half, slope.value + half
     intercept = float(points[y].mean() - slope.value * points[x].mean())
     r_squared = float(stats.linregress(points[x], points[y]).rvalue ** 2)

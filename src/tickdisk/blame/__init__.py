@@ -12,11 +12,10 @@ were made on purpose.
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
 from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
-from tickdisk.blame.evidence import Evidence, load_evidence, load_life
-from tickdisk.blame.lanes import KINDS
+from tickdisk.blame.evidence import Evidence, load_evidence
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.shares import FEWEST_LIVES, overlapping, shares
-from tickdisk.blame.timeline import Stretch, stretch
+from tickdisk.blame.timeline import stretch
 from tickdisk.blame.words import CAUSE_WORDS, explain, explain_wait, screen
 
 __all__ = [
@@ -25,12 +24,10 @@ __all__ = [
     "FEWEST_LIVES",
     "FEWEST_STALLS",
     "JOURNAL",
-    "KINDS",
     "SLOW",
     "Blame",
     "Count",
     "Evidence",
-    "Stretch",
     "attribute",
     "blame_actions",
     "check_injections",
@@ -38,7 +35,6 @@ __all__ = [
     "explain",
     "explain_wait",
     "load_evidence",
-    "load_life",
     "overlapping",
     "screen",
     "shares",

@@ -33,7 +33,7 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
         raise TickdiskError(f"{blame.evidence.name} has no actions; only a server life has them")
     waits, ticks, readers = blame.evidence.waits, blame.ticks, blame.evidence.readers
     read = waits[(waits["kind"] == "io") & (False if readers is None else waits["thread_name"].str.startswith(readers))]
-    reading = Intervals.of(read["start_ns"].to_numpy(np.int64), read["end_ns"].to_numpy(np.int64))
+    reading = Intervals.of_rows(read)
     either = Intervals.of(
         *(np.concatenate([getattr(blame.storage, end), getattr(reading, end)]) for end in ("start_ns", "end_ns"))
     )

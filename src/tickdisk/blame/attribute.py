@@ -105,7 +105,7 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
         budget_ns,
         _share_lateness(_split(found, tick, start_ns, end_ns, budget_ns, idle_ns, paused_ns)),
         links,
-        Intervals.of(io["start_ns"].to_numpy(), io["end_ns"].to_numpy()),
+        Intervals.of_rows(io),
         int((~captured).sum()),
         lanes.contradictions,
     )
@@ -175,7 +175,7 @@ def _paused(evidence: Evidence, lanes: ThreadWaits, lane: int, start_ns: Integer
 def _locked(evidence: Evidence, lanes: ThreadWaits, lane: int) -> Intervals:
     """Returns the times in which a thread waited as if for a lock."""
     own = evidence.waits[(evidence.waits["thread"] == int(lanes.threads[lane])) & (evidence.waits["kind"] == "lock")]
-    return Intervals.of(own["start_ns"].to_numpy(np.int64), own["end_ns"].to_numpy(np.int64))
+    return Intervals.of_rows(own)
 
 
 def _split(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from tickdisk import stats
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
@@ -18,6 +19,10 @@ from tickdisk.foundation.errors import TickdiskError
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
 _DECIDED = ("outweighed", "blamed")
+_COLUMNS = (
+    *("kind", "start_ns", "end_ns", "tick", "gap_ns", "cause", "stalled", "stalled_files", "waited_ns", "call", "file"),
+    *("request", "device", "storage_ns", "named", "action", "action_ns", "action_named", "outweighed", "blamed"),
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ def count(found: "pd.Series[bool]") -> Count:
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))
     test = binomtest(k, n)
-    exact, wilson = (tuple(test.proportion_ci(0.95, method=method)) for method in ("exact", "wilson"))
+    exact, wilson = (tuple(test.proportion_ci(1 - stats.ALPHA, method=method)) for method in ("exact", "wilson"))
     return Count(k, n, exact, wilson)
 
 
@@ -77,8 +82,7 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     first, last = int(ticks["start_ns"].iloc[0]), int((ticks["start_ns"] + ticks["gap_ns"]).iloc[-1])
     made = evidence.injections.sort_values("start_ns")
     made = made[(made["start_ns"] >= first) & (made["end_ns"] <= last)]
-    rows = list(_checked(blame, files, made))
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["kind", "tick", "named", "action", "action_named", *_DECIDED])
+    return pd.DataFrame(list(_checked(blame, files, made)), columns=_COLUMNS)
 
 
 def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> Iterator[dict[str, Any]]:

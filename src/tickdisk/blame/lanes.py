@@ -120,6 +120,11 @@ class Intervals:
         first = np.flatnonzero(np.concatenate([[True], start[1:] > end[:-1]]))
         return cls(start[first], end[np.append(first[1:], start.size) - 1])
 
+    @classmethod
+    def of_rows(cls, table: pd.DataFrame) -> Self:
+        """Makes intervals of the union of those from start_ns to end_ns of each row."""
+        return cls.of(table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64))
+
     def within(self, start_ns: Integers, end_ns: Integers) -> Integers:
         """Returns the number of ns that the intervals cover of every window [start_ns, end_ns), in the shape of the arguments."""
         return self._until(end_ns) - self._until(start_ns)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats as distributions
 
 from tickdisk import stats
 from tickdisk.blame.attribute import CAUSES, Blame
@@ -24,7 +23,7 @@ def shares(
     *,
     rng: np.random.Generator,
     samples: int = 2000,
-    alpha: float = 0.05,
+    alpha: float = stats.ALPHA,
     without: Sequence[pd.DataFrame | None] | None = None,
 ) -> pd.DataFrame:
     """Computes which shares of the late time, and of the time in which the thread was not asleep, go to storage and other causes.
@@ -153,5 +152,5 @@ def _interval(
         return low, high
     # As in tickdisk.stats, percentiles would cover too little, since resampling n lives shrinks the variance by (n - 1) / n.
     error = np.nanstd(drawn, axis=0, ddof=1) * (lives / (lives - 1)) ** 0.5
-    half = distributions.t.ppf(1 - alpha / 2, lives - 1) * error
+    half = stats.half_length(error, lives, alpha)
     return np.clip(share - half, 0, 1), np.clip(share + half, 0, 1)

@@ -35,7 +35,7 @@ def threads(evidence: Evidence) -> pd.DataFrame:
 
 def _thread(number: int, waits: pd.DataFrame) -> tuple[int, str, int, int, int, int, int, int, float]:
     start_ns, end_ns = int(waits["start_ns"].iloc[0]), int(waits["end_ns"].max())
-    covers = {kind: _cover(waits[waits["kind"] == kind]) for kind in ("io", "lock", "run_queue", "sleep")}
+    covers = {kind: Intervals.of_rows(waits[waits["kind"] == kind]) for kind in ("io", "lock", "run_queue", "sleep")}
     edge, end = np.array([start_ns]), np.array([end_ns])
     ns = {kind: int(cover.within(edge, end)[0]) for kind, cover in covers.items()}
     seen_ns = end_ns - start_ns
@@ -45,7 +45,3 @@ def _thread(number: int, waits: pd.DataFrame) -> tuple[int, str, int, int, int, 
     loop = loop_of(waits, seen_ns) if busy_ns >= _LEAST_BUSY * seen_ns else None
     period = float("nan") if loop is None else float(loop.period_ns)
     return number, name, seen_ns, computing_ns, ns["io"], ns["lock"], ns["run_queue"], busy_ns, period
-
-
-def _cover(waits: pd.DataFrame) -> Intervals:
-    return Intervals.of(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))

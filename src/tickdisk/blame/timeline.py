@@ -119,20 +119,21 @@ class _TimeWindow:
         return table.dropna(subset=["value"])
 
 
-def _cover(table: pd.DataFrame) -> Intervals:
-    return Intervals.of(table["start_ns"].to_numpy(np.int64), table["end_ns"].to_numpy(np.int64))
-
-
 def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Intervals]:
     """Returns the times of each state of a thread. Storage behind the locks of the tick thread is a state of its own."""
     if name != blame.thread_name:
         own = waits[waits["thread_name"] == name]
-        covers: dict[str | None, Intervals] = {state: _cover(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()}
+        covers: dict[str | None, Intervals] = {
+            state: Intervals.of_rows(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()
+        }
         # If several threads have this name, one may be absent while another runs, so their absence is not shown.
-        return covers | ({None: _cover(own[own["kind"] == "absent"])} if len(set(own["thread"])) == 1 else {})
+        return covers | ({None: Intervals.of_rows(own[own["kind"] == "absent"])} if len(set(own["thread"])) == 1 else {})
     links, direct = blame.links, blame.links["depth"] == 0
-    covers = {state: _cover(links[(direct | (kind == "sleep")) & (links["kind"] == kind)]) for kind, state in _STATE_OF.items()}
-    behind = _cover(links[~direct & (links["kind"] == "io")])
+    covers = {
+        state: Intervals.of_rows(links[(direct | (kind == "sleep")) & (links["kind"] == kind)])
+        for kind, state in _STATE_OF.items()
+    }
+    behind = Intervals.of_rows(links[~direct & (links["kind"] == "io")])
     locks = covers["waiting for a thread"].without(behind).without(covers["asleep"])
     return covers | {"storage behind a lock": behind, "waiting for a thread": locks}
 
@@ -167,7 +168,7 @@ def _busiest_files(table: pd.DataFrame) -> list[str]:
 
 def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str | None, Intervals]:
     shown = table["file"].where(table["file"].isin(files), OTHER_FILES).map(lambda path: Path(path).name)
-    return {str(name): _cover(own) for name, own in table.groupby(shown)}
+    return {str(name): Intervals.of_rows(own) for name, own in table.groupby(shown)}
 
 
 def _stacked(ticks: pd.DataFrame, drawn: _TimeWindow) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from tickdisk.blame.check import check_injections, count
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import interval, percent
 
 CAUSE_WORDS = {
     "storage": "storage",
@@ -33,10 +34,6 @@ _MOST_LISTED = 4
 
 def _ms(ns: float) -> str:
     return f"{ns / 1e6:,.0f} ms" if ns >= 10e6 else f"{ns / 1e6:,.1f} ms"  # noqa: PLR2004 - two digits are enough
-
-
-def _percent(share: float, low: float | None = None, high: float | None = None) -> str:
-    return f"{share:.0%}" if low is None or high is None else f"{share:.0%} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 def explain(blame: Blame, tick: int) -> str:
@@ -161,7 +158,7 @@ def screen(
     for of, words in (("late", "late time"), ("busy", "time in which it was not asleep")):
         if of == "busy" or late == "late":
             row = cast("Any", share).loc[of, "all", "storage"]
-            share_words = _percent(row["share"], row["low"], row["high"])
+            share_words = f"{percent(row['share'])} {interval(100 * row['low'], 100 * row['high'])}"
             yield f"storage explains {share_words} of the {words}" if row["share"] >= 0 else f"there was no {words}"
     if table["note"].iloc[0]:
         yield f"  (95 % interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
@@ -173,7 +170,7 @@ def screen(
             for name, value in zip(ordered["name"], ordered["share"], strict=True)
         ]
         if named:
-            yield f"  {words}: {', '.join(f'{name} {_percent(value)}' for name, value in named)}"
+            yield f"  {words}: {', '.join(f'{name} {percent(value)}' for name, value in named)}"
     yield f"the worst {'ticks' if ticked else 'seconds'}:"
     worst = pd.concat([blame.ticks.assign(life=number) for number, blame in enumerate(blames)]).nlargest(top, "late_ns")
     for number, tick in worst[["life", "tick"]].itertuples(index=False):
@@ -197,7 +194,7 @@ def _of_threads(blame: Blame) -> Iterator[str]:
             ("lock", "waiting for threads"),
             ("run_queue", "waiting for a core"),
         )
-        spent = ", ".join(f"{word} {_percent(row[f'{part}_ns'] / seen_ns)}" for part, word in parts)
+        spent = ", ".join(f"{word} {percent(row[f'{part}_ns'] / seen_ns)}" for part, word in parts)
         yield f"  {row['name']}: {loop}{spent}"
 
 
@@ -211,7 +208,7 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
         worst = own.iloc[int(own["latency_ns"].to_numpy().argmax())]
         share = own["storage_ns"].sum() / own["latency_ns"].sum()
         yield (
-            f"  {action}: {len(own)}, during {_percent(share)} of their time the server waited for storage; the slowest took "
+            f"  {action}: {len(own)}, during {percent(share)} of their time the server waited for storage; the slowest took "
             f"{_ms(worst['latency_ns'])}, {_ms(worst['storage_ns'])} of it with storage, in tick {worst['tick']}"
         )
         if kept := explain_wait(worst):

@@ -12,7 +12,6 @@ from tickdisk.calibrate.fidelity import CROSS_NS, PIPES_BYTES_PER_S, measure_fid
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
 from tickdisk.calibrate.measure import calibrate
-from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.points import (
     BANDWIDTH_SHARE,
     LEAST_JUDGED_SHARE,
@@ -74,7 +73,6 @@ __all__ = [
     "load_calibration",
     "load_fidelity",
     "measure_fidelity",
-    "nominal_latency_ns",
     "parse_log",
     "percentile_ns",
     "ramp_s",

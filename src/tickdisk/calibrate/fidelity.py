@@ -17,14 +17,12 @@ from tickdisk.calibrate import fio
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, run_unloaded
 from tickdisk.calibrate.chains import CHAINS, Chain
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.calibrate.points import OURS, SCHEMA_VERSION, ChainName, Fidelity, Pipe, Point
 from tickdisk.calibrate.settle import Settled, ramp_s, settle
 from tickdisk.calibrate.summary import percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
-from tickdisk.foundation import host, memory
+from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_json
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000
@@ -88,7 +86,7 @@ def measure_fidelity(
         pipes=pipes,
         others=others,
     )
-    write_json(out_path, result.model_dump(mode="json"))
+    record.write(out_path, result)
     return result
 
 
@@ -121,7 +119,7 @@ class _Run:
         self._made: dict[tuple[str, str, int], list[_PointRun]] = {}
 
     def point(self, model: DeviceModel, settled: Settled, op: Literal["read", "write"], depth: int) -> None:
-        length = point_seconds(self._seconds, nominal_latency_ns(model, op, _BLOCK), depth) / self._runs + self._ramp_s
+        length = point_seconds(self._seconds, model.service_ns(_BLOCK, op), depth) / self._runs + self._ramp_s
         setting = self._bench.set(model, floor_ns=settled.floor_ns).number
         made = _PointRun(model, settled.floor_ns, setting, self._bench.run(Job(op, "random", _BLOCK, depth, length)))
         self._made.setdefault((model.name, op, depth), []).append(made)

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 from tickdisk.calibrate import fio, summary
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
-from tickdisk.calibrate.nominal import nominal_latency_ns
+from tickdisk.calibrate.points import BANDWIDTH_SHARE
 from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
 from tickdisk.calibrate.settle import Settled, excess_ns, ramp_s, settle
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
-from tickdisk.foundation import host, memory
+from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import whole, write_json
+from tickdisk.foundation.files import whole
 
 Say = Callable[[str], None]
 _4K, _1M = 4 << 10, 1 << 20
@@ -124,7 +124,7 @@ def calibrate(
         requests=f"{beside.name}/requests.parquet",
         devices=_with_ceiling(devices),
     )
-    write_json(out_path, result.model_dump(mode="json"))
+    record.write(out_path, result)
     return result
 
 
@@ -152,12 +152,12 @@ class _CalibrationRun:
         return self._device(model, settled, [settled.last])
 
     def _device(self, model: DeviceModel, settled: Settled, shallow: list[Measured]) -> DeviceResult:
-        p50_ns = nominal_latency_ns(model, "read_write", _4K) + np.mean(excess_ns(model, shallow, self._ramp_ms))
+        p50_ns = model.service_ns(_4K, "read_write") + np.mean(excess_ns(model, shallow, self._ramp_ms))
         cpu_ns = sum(each.cpu_ns for each in shallow) / sum(len(each.requests) for each in shallow)
         return DeviceResult(
             name=model.name,
             model=model.as_dict(),
-            latency_ns=nominal_latency_ns(model, "read", _4K),
+            latency_ns=model.service_ns(_4K, "read"),
             floor_ns=settled.floor_ns,
             floor_looks=settled.looks,
             p50_ns=round(float(p50_ns)),
@@ -205,12 +205,7 @@ def _with_ceiling(devices: list[DeviceResult]) -> list[DeviceResult]:
             nominal, realised = job.nominal_bandwidth_bytes_per_s, job.bandwidth_bytes_per_s
             if job.nominal_p50_ns is not None and not job.within_tolerance and device.floor_ns >= device.latency_ns:
                 reasons.append(f"{job.job}: nominal p50 {job.nominal_p50_ns / 1e3:.1f} us, realised {job.p50_ns / 1e3:.1f} us")
-            if (
-                job.pattern == "sequential"
-                and nominal
-                and realised
-                and nominal * (1 - summary.BANDWIDTH_TOLERANCE) > ceilings[job.op]
-            ):
+            if job.pattern == "sequential" and nominal and realised and nominal * (1 - BANDWIDTH_SHARE) > ceilings[job.op]:
                 reasons.append(f"{job.job}: nominal {nominal / 1e9:.2f} GB/s, realised {realised / 1e9:.2f} GB/s")
         if not device.jobs and device.floor_ns >= device.latency_ns:
             reasons.append(f"nominal {device.latency_ns / 1e3:.1f} us, realised {device.p50_ns / 1e3:.1f} us")

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from tickdisk.calibrate.fio import Job, Op
+from tickdisk.calibrate.fio import Job
 from tickdisk.device import OPS, DeviceModel, simulate_closed
 
 _SIMULATED = 4096
@@ -32,7 +32,7 @@ def nominal(model: DeviceModel, job: Job) -> Nominal:
     """
     if job.op in {"pwrite_fsync", "pwrite_fdatasync"}:
         return Nominal(None, None, None, None)
-    latency_ns = nominal_latency_ns(model, job.op, job.block_bytes)
+    latency_ns = model.service_ns(job.block_bytes, job.op)
     served = min(job.queue_depth, model.channels or job.queue_depth)
     limits = [served / latency_ns * 1e9] if latency_ns else []
     limits += [model.bandwidth_bytes_per_s / job.block_bytes] if model.bandwidth_bytes_per_s else []
@@ -43,17 +43,6 @@ def nominal(model: DeviceModel, job: Job) -> Nominal:
     if job.queue_depth == 1:
         return Nominal(latency_ns, iops, bandwidth, "p50_ns")
     return Nominal(None, iops, bandwidth, None if iops is None else "iops")
-
-
-def nominal_latency_ns(model: DeviceModel, op: Op, block_bytes: int) -> int:
-    """Returns the median latency in ns of one request on an idle device, which is at least the time of its transfer.
-
-    For a mix of reads and writes, the mean of their latencies is taken.
-    """
-    read_ns, write_ns, *_ = model.latency_ns
-    base = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)
-    transfer = round(block_bytes * 1e9 / model.bandwidth_bytes_per_s) if model.bandwidth_bytes_per_s else 0
-    return max(base, transfer)
 
 
 def served_per_s(model: DeviceModel, job: Job) -> float | None:

@@ -4,11 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from tickdisk.calibrate.chains import OtherChain
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
+from tickdisk.foundation.record import Record, read
 
 SCHEMA_VERSION: Literal[7] = 7
 ChainName = Literal["tickdisk"] | OtherChain
@@ -23,11 +20,7 @@ P50_LIMIT, P99_LIMIT = f"max({P50_NS / 1000:g} us, {100 * P50_SHARE:g} %)", f"ma
 """The bounds on the distance of realised percentiles from nominal ones, in words."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class Point(_Strict):
+class Point(Record):
     """The latencies of 4 KiB random requests of one kind on one device at one queue depth, as realised and as nominal.
 
     Values are the medians of the runs of the point, and loads, as in `host.Load`, are the highest of any run. A percentile is
@@ -83,7 +76,7 @@ class Point(_Strict):
         return abs(self.p99_ns - self.nominal_p99_ns) <= max(P99_NS, P99_SHARE * self.nominal_p99_ns)
 
 
-class Pipe(_Strict):
+class Pipe(Record):
     """The bandwidth of 1 MiB sequential requests on a device whose model has a bandwidth and no latency.
 
     Loads are as in `host.Load`. docs/data.md describes every field.
@@ -105,7 +98,7 @@ class Pipe(_Strict):
         return abs(self.bytes_per_s / self.nominal_bytes_per_s - 1) <= BANDWIDTH_SHARE
 
 
-class Fidelity(_Strict):
+class Fidelity(Record):
     """The content of `fidelity.json`: how close emulated devices are to their models, by one measurement on one machine.
 
     docs/data.md describes every field.
@@ -165,12 +158,7 @@ class Fidelity(_Strict):
 
 def load_fidelity(path: Path) -> Fidelity:
     """Reads `fidelity.json`. If it is missing or has another form, TickdiskError names the key that is wrong."""
-    try:
-        return Fidelity.model_validate(read_json(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise TickdiskError(f"{path}: {key}: {first['msg']}; remove the file and run `tickdisk fidelity`") from error
+    return read(Fidelity, path, "remove the file and run `tickdisk fidelity`")
 
 
 def describe(found: Fidelity) -> Iterator[str]:

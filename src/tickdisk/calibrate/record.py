@@ -5,23 +5,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from tickdisk.calibrate.fio import Op, Pattern
 from tickdisk.device import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
+from tickdisk.foundation.record import Record, read
 
 SCHEMA_VERSION: Literal[3] = 3
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class JobResult(_Strict):
+class JobResult(Record):
     """The realised and nominal figures of one fio job on one device, as an entry of `calibration.json`.
 
     Fields without `nominal` are realised, and loads are as in `host.Load`. docs/data.md describes every field.
@@ -67,7 +63,7 @@ class JobResult(_Strict):
     """Whether the machine was still too loaded at the last repeat, which was kept."""
 
 
-class DeviceResult(_Strict):
+class DeviceResult(Record):
     """The calibration of one device model on this machine: its floor, its realised median latency, and the results of its jobs.
 
     docs/data.md describes every field.
@@ -93,7 +89,7 @@ class DeviceResult(_Strict):
     """The results of the jobs. Empty for a model of which only the floor and the CPU time were measured."""
 
 
-class Calibration(_Strict):
+class Calibration(Record):
     """The content of `calibration.json`: how fast emulated devices really are on this machine, and the floor of each.
 
     The raw latencies are in `calibration/requests.parquet` beside that file. docs/data.md describes every field.
@@ -137,12 +133,7 @@ class Calibration(_Strict):
 
 def load_calibration(path: Path) -> Calibration:
     """Reads `calibration.json`. If it is missing or has another form, TickdiskError names the key that is wrong."""
-    try:
-        return Calibration.model_validate(read_json(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the whole"
-        raise TickdiskError(f"{path}: {key}: {first['msg']}; remove the file and run `tickdisk calibrate`") from error
+    return read(Calibration, path, "remove the file and run `tickdisk calibrate`")
 
 
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:

@@ -3,19 +3,15 @@
 It is the longest run of blocks that the file system keeps for one file, which was made for the purpose.
 """
 
-import array
-import fcntl
 import mmap
 import os
+from operator import itemgetter
 from pathlib import Path
 
 from tickdisk.calibrate.fio import Target
+from tickdisk.device import writable_extents
 from tickdisk.foundation.errors import TickdiskError
 
-_FS_IOC_FIEMAP = 0xC020660B
-_FIEMAP_FLAG_SYNC = 1
-_UNUSABLE = 0x2 | 0x4 | 0x8 | 0x80 | 0x100 | 0x200  # location unknown, delayed, encoded, encrypted, not aligned, inline
-_HEADER_BYTES, _EXTENT_BYTES, _EXTENTS = 32, 56, 64
 _PIECE = 1 << 20
 
 
@@ -35,31 +31,17 @@ def write_file(path: Path, size_bytes: int) -> None:
 def largest_extent(path: Path) -> tuple[int, int]:
     """Returns offset and length in bytes of the longest run of blocks of a file on its device.
 
-    If the file has no blocks of its own, TickdiskError is raised. The request FIEMAP (Documentation/filesystems/fiemap.rst) has a
-    header of start, length, flags, mapped and count, which extents of 56 bytes follow.
+    If the file has no blocks of its own, TickdiskError is raised.
     """
-    request = bytearray(_HEADER_BYTES + _EXTENTS * _EXTENT_BYTES)
-    request[:24] = array.array("Q", [0, (1 << 64) - 1, _FIEMAP_FLAG_SYNC]).tobytes()
-    request[24:28] = array.array("I", [_EXTENTS]).tobytes()
-    with path.open("rb") as file:
-        try:
-            fcntl.ioctl(file, _FS_IOC_FIEMAP, request)
-        except OSError as error:
-            raise TickdiskError(
-                f"{path}: the file system does not tell where its blocks are ({error.strerror}); use ext4 or xfs"
-            ) from error
-    mapped = int.from_bytes(request[20:24], "little")
-    extents = []
-    for number in range(mapped):
-        at = _HEADER_BYTES + number * _EXTENT_BYTES
-        _, physical, length = array.array("Q", bytes(request[at : at + 24]))
-        flags = int.from_bytes(request[at + 40 : at + 44], "little")
-        if not flags & _UNUSABLE:
-            extents.append((length, physical))
+    try:
+        extents = writable_extents(path)
+    except OSError as error:
+        raise TickdiskError(
+            f"{path}: the file system does not tell where its blocks are ({error.strerror}); use ext4 or xfs"
+        ) from error
     if not extents:
         raise TickdiskError(f"{path} has no blocks of its own on the device; make the device larger")
-    length, physical = max(extents)
-    return physical, length
+    return max(extents, key=itemgetter(1, 0))
 
 
 def raw_target(file: Path, block_device: Path, minimum_bytes: int) -> Target:

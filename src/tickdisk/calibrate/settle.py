@@ -8,7 +8,6 @@ import numpy.typing as npt
 from tickdisk.calibrate import summary
 from tickdisk.calibrate.bench import Bench, Measured
 from tickdisk.calibrate.fio import Job, Op
-from tickdisk.calibrate.nominal import nominal_latency_ns
 from tickdisk.device import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
 
@@ -51,7 +50,7 @@ def settle(bench: Bench, model: DeviceModel, seconds: float) -> Settled:
     at least as long as 40 requests take.
     """
     steady = model.steady()
-    nominal_ns = nominal_latency_ns(steady, "read_write", _BLOCK)
+    nominal_ns = steady.service_ns(_BLOCK, "read_write")
     near_ns = summary.latency_tolerance_ns(nominal_ns) / 4
     length_s = max(_LOOK_S, _LOOK_PART * seconds, _LOOK_REQUESTS * nominal_ns / 1e9)
     floor_ns, looks = 0, 0
@@ -77,7 +76,7 @@ def excess_ns(model: DeviceModel, measured: list[Measured], ramp_ms: float) -> l
         parts: tuple[tuple[Op, npt.NDArray[np.bool_]], ...] = (("read", ~kept.is_write), ("write", kept.is_write))
         for op, mask in parts:
             if mask.any():
-                off.append(int(np.median(kept.latency_ns[mask])) - nominal_latency_ns(model, op, _BLOCK))
+                off.append(int(np.median(kept.latency_ns[mask])) - model.service_ns(_BLOCK, op))
     if not off:
         raise TickdiskError(f"no request on {model.name} completed after the ramp; measure for longer")
     return off

@@ -8,15 +8,13 @@ import numpy.typing as npt
 
 from tickdisk.calibrate.bench import Measured
 from tickdisk.calibrate.nominal import Nominal, nominal
+from tickdisk.calibrate.points import BANDWIDTH_SHARE, P50_LIMIT, P50_NS, P50_SHARE
 from tickdisk.calibrate.record import Calibration, DeviceResult, JobResult
 from tickdisk.device import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
 
 BEYOND = 10
 """Number of requests that must lie beyond a percentile for it to be estimable."""
-LATENCY_TOLERANCE_NS, LATENCY_TOLERANCE = 5_000, 0.03
-_P50_LIMIT = f"max({LATENCY_TOLERANCE_NS / 1000:g} us, {100 * LATENCY_TOLERANCE:g} %)"
-BANDWIDTH_TOLERANCE = 0.03
 SLOW_NS = 6_000_000
 EMULATED_NS, DEEP_NS, DEEP, SLOW_PIPE_BYTES_PER_S = 100_000, 1_000_000, 32, 1e9
 """Limits within which the bounds of the acceptance apply: the least latency for the bound on p50, the least latency and the queue
@@ -50,7 +48,7 @@ def percentile_of_runs_ns(runs: Sequence[npt.NDArray[np.int64]], share: float) -
 
 def latency_tolerance_ns(nominal_ns: int) -> int:
     """Returns the largest distance in ns that a realised p50 at queue depth 1 may have from the nominal one, `nominal_ns`."""
-    return max(LATENCY_TOLERANCE_NS, round(LATENCY_TOLERANCE * nominal_ns))
+    return max(P50_NS, round(P50_SHARE * nominal_ns))
 
 
 def iops_share(latency_ns: int) -> float:
@@ -76,7 +74,7 @@ def within(expected: Nominal, realised: float | None, latency_ns: int) -> tuple[
         return ratio, abs(realised - target) <= latency_tolerance_ns(target)
     if expected.compared == "iops":
         return ratio, ratio >= iops_share(latency_ns)
-    return ratio, abs(ratio - 1) <= BANDWIDTH_TOLERANCE
+    return ratio, abs(ratio - 1) <= BANDWIDTH_SHARE
 
 
 def job_result(model: DeviceModel, measured: Measured, ramp_ms: float) -> JobResult:
@@ -155,7 +153,7 @@ def _line(device: DeviceResult, job: JobResult) -> Line | None:
     if job.compared == "p50_ns" and job.nominal_p50_ns is not None and device.latency_ns >= EMULATED_NS:
         off_us, limit_us = abs(job.p50_ns - job.nominal_p50_ns) / 1000, latency_tolerance_ns(job.nominal_p50_ns) / 1000
         return Line(
-            statement=f"{what}: p50 is at most {_P50_LIMIT} from nominal, us",
+            statement=f"{what}: p50 is at most {P50_LIMIT} from nominal, us",
             value=off_us,
             limit=limit_us,
             holds=off_us <= limit_us,
@@ -166,8 +164,6 @@ def _line(device: DeviceResult, job: JobResult) -> Line | None:
         return Line(statement=f"{what}: IOPS over queue depth / latency is at least", value=job.ratio, limit=share, holds=holds)
     if job.compared == "bandwidth_bytes_per_s" and (job.nominal_bandwidth_bytes_per_s or 0) <= SLOW_PIPE_BYTES_PER_S:
         off = None if job.ratio is None else abs(job.ratio - 1)
-        holds = off is not None and off <= BANDWIDTH_TOLERANCE
-        return Line(
-            statement=f"{what}: bandwidth off nominal, share, is at most", value=off, limit=BANDWIDTH_TOLERANCE, holds=holds
-        )
+        holds = off is not None and off <= BANDWIDTH_SHARE
+        return Line(statement=f"{what}: bandwidth off nominal, share, is at most", value=off, limit=BANDWIDTH_SHARE, holds=holds)
     return None

@@ -5,36 +5,27 @@ load, and raises TickdiskError with the words "not in the trace" if the trace la
 for one or more runs of the same load.
 """
 
-from tickdisk.characterise.amounts import SIZES, amounts, latencies, size_distribution
+from tickdisk.characterise.amounts import amounts, latencies, size_distribution
 from tickdisk.characterise.description import Description, describe
-from tickdisk.characterise.files import Listing, by_place, listing, share_of_files_touched, touched
-from tickdisk.characterise.flushes import FlushPolicy, flush_policy
-from tickdisk.characterise.kind import Kind, Reference, kind, references
+from tickdisk.characterise.files import by_place, listing, share_of_files_touched, touched
+from tickdisk.characterise.flushes import flush_policy
+from tickdisk.characterise.kind import Reference, kind, references
 from tickdisk.characterise.load import OPS, Load, load_of
-from tickdisk.characterise.period import Period, period
-from tickdisk.characterise.places import Locality, Reuse, locality, reuse, sequences
+from tickdisk.characterise.period import period
+from tickdisk.characterise.places import locality, reuse, sequences
 from tickdisk.characterise.stores import chunks, store_parts
-from tickdisk.characterise.summary import NUMBERS, over_runs, summary
-from tickdisk.characterise.times import Peaks, data_over_time, gaps, latency_map, peaks, queue, rates
+from tickdisk.characterise.summary import NUMBERS, summary
+from tickdisk.characterise.times import gaps, latency_map, peaks, queue, rates
 
 __all__ = [
     "NUMBERS",
     "OPS",
-    "SIZES",
     "Description",
-    "FlushPolicy",
-    "Kind",
-    "Listing",
     "Load",
-    "Locality",
-    "Peaks",
-    "Period",
     "Reference",
-    "Reuse",
     "amounts",
     "by_place",
     "chunks",
-    "data_over_time",
     "describe",
     "flush_policy",
     "gaps",
@@ -44,7 +35,6 @@ __all__ = [
     "listing",
     "load_of",
     "locality",
-    "over_runs",
     "peaks",
     "period",
     "queue",

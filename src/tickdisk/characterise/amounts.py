@@ -81,8 +81,9 @@ def _percentiles(ms: np.ndarray) -> dict[str, float]:
 
 
 def quantile(values: np.ndarray, q: float) -> float:
-    """Estimates a quantile without an interval, because the requests of a trace are no independent sample.
+    """Estimates a quantile as `stats.estimate` does, or returns NaN for too few values.
 
-    The estimate is median-unbiased. It is NaN for fewer than `stats.minimum_n(q)` values.
+    It has no interval, because the requests of a trace are no independent sample.
     """
-    return float(np.quantile(values, q, method="median_unbiased")) if len(values) >= stats.minimum_n(q) else np.nan
+    found = stats.estimate(values, q)
+    return np.nan if found is None else found

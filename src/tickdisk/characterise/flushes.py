@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.characterise.load import Load
+from tickdisk.characterise.times import BINS, stretch_of
 
-_BINS = 2048
 _TIMES_AVERAGE = 4.0
 _FEWEST = 5
 """Least number of writes in a flush."""
@@ -47,20 +47,20 @@ def flush_policy(load: Load) -> FlushPolicy:
     none = pd.DataFrame(columns=["at_s", "seconds", "writes", "bytes"], dtype=float)
     if own.empty or whole_ns <= 0:
         return FlushPolicy(none, 0.0, np.nan, np.nan)
-    bins = np.minimum((own["at_ns"].to_numpy() / whole_ns * _BINS).astype("int64"), _BINS - 1)
+    bins = stretch_of(own["at_ns"].to_numpy(), whole_ns, BINS)
     sizes = own["bytes"].to_numpy()
-    written, counts = np.bincount(bins, sizes, _BINS), np.bincount(bins, minlength=_BINS)
+    written, counts = np.bincount(bins, sizes, BINS), np.bincount(bins, minlength=BINS)
     busy = np.flatnonzero((written > _TIMES_AVERAGE * written.mean()) & (counts >= _FEWEST))
     if len(busy) == 0:
         return FlushPolicy(none, 0.0, np.nan, np.nan)
-    starts = np.flatnonzero(np.diff(busy, prepend=-_BINS) > _APART)
+    starts = np.flatnonzero(np.diff(busy, prepend=-BINS) > _APART)
     ends = np.append(starts[1:], len(busy))
     found = []
     for start, end in zip(starts, ends, strict=True):
         first, last = busy[start], busy[end - 1]
         inside = (bins >= first) & (bins <= last)
         at_ns = own["at_ns"].to_numpy()[inside]
-        seconds = max(float(at_ns[-1] - at_ns[0]) / 1e9, whole_ns / _BINS / 1e9)
+        seconds = max(float(at_ns[-1] - at_ns[0]) / 1e9, whole_ns / BINS / 1e9)
         found.append({"at_s": at_ns[0] / 1e9, "seconds": seconds, "writes": len(at_ns), "bytes": float(sizes[inside].sum())})
     table = pd.DataFrame(found)
     interval_s = float(table["at_s"].diff().median()) if len(table) > 1 else np.nan

@@ -6,21 +6,19 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from tickdisk.characterise.load import OPS
-from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number, percent
-from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 
 _ALMOST_ALL, _MOST, _BURSTS, _FEW = 0.95, 0.6, 10.0, 0.2
 _KIB = 1024
 
 
-class Reference(BaseModel):
+class Reference(Record, strict=True):
     """A published load, with which others are compared. A number that was not published is None."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     load: str
     share_reads: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -39,14 +37,16 @@ class Reference(BaseModel):
     """The published words."""
 
 
-def references(path: Path) -> tuple[str, list[Reference]]:
+class References(Record):
+    """A publication and its loads."""
+
+    source: str
+    loads: list[Reference]
+
+
+def references(path: Path) -> References:
     """Reads the publication and its loads from `data/published.yaml`. Raises TickdiskError if the file or a value is wrong."""
-    values = read_yaml(path, "run from the project's folder")
-    try:
-        games = dict(values["games"])
-        return str(games["source"]), [Reference.model_validate(one) for one in games["loads"]]
-    except (KeyError, TypeError, ValueError, ValidationError) as error:
-        raise TickdiskError(f"{path}, key games: {error}; correct it as the rows around it are written") from error
+    return read_section(References, path, "games")
 
 
 @dataclass(frozen=True)

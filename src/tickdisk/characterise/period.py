@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tickdisk.characterise.load import Load
+from tickdisk.characterise.times import BINS, stretch_of
 
-_BINS = 2048
 _SMOOTH = 5
 """Number of neighbouring bins that are averaged, so that bursts need not come at exactly the same distance."""
 _LEAST_LAG = 8
@@ -22,8 +22,6 @@ class Period:
     period_s: float
     strength: float
     """Autocorrelation of the load at this time. It is 1 if each period is like the one before."""
-    periods: float
-    """Number of periods in the time of the load."""
 
 
 def period(load: Load, op: str) -> Period | None:
@@ -39,13 +37,13 @@ def period(load: Load, op: str) -> Period | None:
     own = rows[rows["op"] == op]
     if own.empty or whole_ns <= 0:
         return None
-    bins = np.minimum((own["at_ns"].to_numpy() / whole_ns * _BINS).astype("int64"), _BINS - 1)
-    correlation = _autocorrelation(np.bincount(bins, own["bytes"].to_numpy(), _BINS))
+    bins = stretch_of(own["at_ns"].to_numpy(), whole_ns, BINS)
+    correlation = _autocorrelation(np.bincount(bins, own["bytes"].to_numpy(), BINS))
     lag = _first_peak(correlation)
     if lag is None:
         return None
     refined = _refined(correlation, lag)
-    return Period(op, refined * whole_ns / 1e9 / _BINS, float(correlation[lag]), _BINS / refined)
+    return Period(op, refined * whole_ns / 1e9 / BINS, float(correlation[lag]))
 
 
 def _autocorrelation(amounts: np.ndarray) -> np.ndarray:

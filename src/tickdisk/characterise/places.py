@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
+from tickdisk import stats
 from tickdisk._native import reuse_distances
 from tickdisk.characterise.load import Load
 from tickdisk.characterise.times import stretch_of
@@ -176,11 +176,11 @@ def _ratio_interval(hit: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.
     ratio = hit.sum(axis=0) / max(total.sum(), 1.0)
     residual = hit - ratio * total[:, None]
     error = np.sqrt(groups / (groups - 1) * (residual**2).sum(axis=0)) / max(total.sum(), 1.0)
-    half = student.ppf(0.975, groups - 1) * error
+    half = stats.half_length(error, groups, stats.ALPHA)
     return ratio - half, ratio + half
 
 
 def _total_error(counts: np.ndarray) -> np.ndarray:
     """Returns half the length of the interval of the sum of each column, from the spread over its rows."""
     groups = len(counts)
-    return np.asarray(student.ppf(0.975, groups - 1) * counts.std(axis=0, ddof=1) * np.sqrt(groups))
+    return stats.half_length(counts.std(axis=0, ddof=1) * np.sqrt(groups), groups, stats.ALPHA)

@@ -10,6 +10,8 @@ from tickdisk.foundation.errors import TickdiskError
 
 STRETCHES = 300
 """Number of stretches of equal length into which the time of a load is divided for figures."""
+BINS = 2048
+"""Number of such stretches in which bursts are looked for."""
 _PEAK_S = (1.0, 0.1, 0.01)
 """Lengths of the window in which a peak is looked for. The first is taken of which a load has `_FEWEST_WINDOWS`."""
 _FEWEST_WINDOWS = 10
@@ -48,7 +50,7 @@ def _seconds(load: Load) -> tuple[pd.DataFrame, np.ndarray, float]:
 
 
 def stretch_of(at_s: np.ndarray, whole_s: float, stretches: int = STRETCHES) -> np.ndarray:
-    """Returns the number of the stretch of time, from 0, in which each time lies. Both arguments are in s."""
+    """Returns the number of the stretch of time, from 0, in which each time lies. The times and the whole have the same unit."""
     return np.asarray(np.minimum((at_s / whole_s * stretches).astype("int64"), stretches - 1))
 
 

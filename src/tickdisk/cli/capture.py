@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import time
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,6 +13,7 @@ import typer
 from tickdisk.cli.places import check_new_folder
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
+from tickdisk.foundation.process import state_of
 
 if TYPE_CHECKING:
     from tickdisk import trace
@@ -121,16 +121,10 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
                 recording.command.ask()
                 is_asked = True
                 print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
-        elif interrupted or not _runs(pid or 0):
+        elif interrupted or (found := state_of(pid or 0)) is None or found.has_ended:
             return None
         else:
             time.sleep(_POLL_S)
-
-
-def _runs(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[0] not in "ZX"
-    return False
 
 
 def _screen(captured: "trace.Capture") -> list[str]:

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
+from tickdisk.cli.progress import say
 from tickdisk.experiment import CHECKPOINT, STORE
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
@@ -71,7 +72,7 @@ def sweep(
         anchors=checkpoint.anchor_rates(published),
         seed=config.seed,
     )
-    found = checkpoint.sweep(made, cores=len(os.sched_getaffinity(0)), say=_say)
+    found = checkpoint.sweep(made, cores=len(os.sched_getaffinity(0)), say=say)
     checkpoint.write_sweep(found, output)
 
 
@@ -264,7 +265,7 @@ def compare(
             rest_s=save_seconds / 3,
             lives=lives,
         )
-        found = store.compare(design, fit_rates=fit_rates or store.FIT_RATES, say=_say)
+        found = store.compare(design, fit_rates=fit_rates or store.FIT_RATES, say=say)
     for line in store.lines(found):
         print(line)
     if output is not None:
@@ -304,12 +305,17 @@ def study(
     )
     games = [
         store.Game(
-            game.name, game.rows, game.updates_per_tick, game.skew, game.save_s, device.named(game.device, in_project(DEVICES))
+            game.name,
+            game.rows,
+            game.updates_per_tick,
+            game.skew,
+            game.save_s,
+            device.named(game.device, in_project(DEVICES)),
         )
         for game in own.games
     ]
     disk = device.named(own.device, in_project(DEVICES))
-    found = store.study(design, disk, fit_rates=own.fit_updates_per_tick, games=games, say=_say)
+    found = store.study(design, disk, fit_rates=own.fit_updates_per_tick, games=games, say=say)
     store.write_study(found, output)
 
 
@@ -386,7 +392,3 @@ def _place(folder: Path | None, device_name: str | None, rows: int) -> Iterator[
     size_bytes = store.device_bytes(checkpoint.State(rows=rows))
     with device.up(device.named(device_name, in_project(DEVICES)), size_bytes=size_bytes) as disk:
         yield disk.mount_point
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)

@@ -12,6 +12,7 @@ import typer
 
 from tickdisk import device
 from tickdisk.cli.places import DEVICES, in_project
+from tickdisk.cli.progress import say
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
 from tickdisk.foundation.numbers import number
@@ -206,7 +207,7 @@ def profile(
     from tickdisk import profile as room
 
     writes = path.is_dir() if write is None else write
-    profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=_bytes(size), say=_say)
+    profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=_bytes(size), say=say)
     print(room.screen(profiled.model))
     print(room.again(profiled.measured))
     for line in _answer(profiled.model):
@@ -232,10 +233,6 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
         facts = read_json(folder / "facts.json")
         source = f"our run of {facts['setup.server']['text']} in {_REFERENCE}"
         yield from effects_of_disk(found.slowest_ms, facts, source)
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
 
 
 def _made_of(disk: device.MountedDevice) -> str:

@@ -1,4 +1,4 @@
-"""Shows on a terminal how far the reading of traces has come."""
+"""Shows on a terminal how far a command has come."""
 
 import sys
 import time
@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from tickdisk.formats import Trace
 
 _UPDATE_S = 1.0
+
+
+def say(line: str) -> None:
+    """Prints a line of progress at once, also if the output is no terminal."""
+    print(line, flush=True)
 
 
 class ReadingProgress:

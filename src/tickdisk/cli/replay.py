@@ -78,6 +78,7 @@ def replay(
     """
     from tickdisk import device
     from tickdisk import replay as room
+    from tickdisk.foundation import table
 
     if target is not None:
         check_new_folder(target)
@@ -107,7 +108,7 @@ def replay(
             "a replay runs either on a target folder or on a simulated device; give TARGET or --simulate, and not both"
         )
     if output is not None:
-        room.write_timings(output, replayed.timings)
+        table.write("replay", output, replayed.timings)
     print(_screen(planned, replayed, room.summarise(replayed.timings), schedule))
     if verified is not None:
         print(f"files       {verified.sentence()}")

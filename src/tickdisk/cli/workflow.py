@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tickdisk.cli.progress import say
 from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
@@ -17,10 +18,6 @@ _Output = Annotated[Path, typer.Option(help="File to write.")]
 _PREADS = 48_000
 _REPLAYED_ON = ("nvme_ssd", "hdd")
 _TEMPLATES = Path("workflow/paper")
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
 
 
 def plan(
@@ -41,7 +38,7 @@ def plan(
     project = Project.of(values)
     project.save(output)
     for cell in project.cells:
-        _say(f"{cell.hash}  {cell.title}, {len(cell.lives)} server lives, about {cell.seconds:.0f} s")
+        say(f"{cell.hash}  {cell.title}, {len(cell.lives)} server lives, about {cell.seconds:.0f} s")
 
 
 def world(
@@ -61,7 +58,11 @@ def world(
     folder = project.world(name)
     facts = server.named(name).make_world(folder, spec, folder.parent / "logs")
     facts.pop("places")
-    _say(f"{folder}: {json.dumps(facts, sort_keys=True)}")
+    say(f"{folder}: {json.dumps(facts, sort_keys=True)}")
+
+
+def _limits(project: Project) -> dict[str, float]:
+    return project.config.limits.model_dump(include={"steal_share", "pressure_memory_share"})
 
 
 def calibrate(
@@ -78,14 +79,13 @@ def calibrate(
 
     process.follow_owner()
     project = Project.load(plan)
-    limits = project.config.limits
     room.calibrate(
         project.models(),
         tiers=[name for name, model in project.devices.items() if model.tier],
         seconds_per_job=project.config.chosen.design(CALIBRATION).seconds_per_job,
         out_path=output,
-        say=_say,
-        limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
+        say=say,
+        limits=_limits(project),
         backend=backend,
         file_system=project.config.file_system,
     )
@@ -105,18 +105,18 @@ def fidelity(
 
     process.follow_owner()
     project = Project.load(plan)
-    limits, chosen = project.config.limits, project.config.chosen.design(CALIBRATION)
+    chosen = project.config.chosen.design(CALIBRATION)
     found = room.measure_fidelity(
         [model for model in project.devices.values() if model.tier and model.latency_ns[0] > 0],
         seconds=chosen.fidelity_seconds,
         runs=chosen.fidelity_runs,
         depths=chosen.fidelity_depths,
         out_path=output,
-        say=_say,
-        limits={"steal_share": limits.steal_share, "pressure_memory_share": limits.pressure_memory_share},
+        say=say,
+        limits=_limits(project),
     )
     for line in room.describe(found):
-        _say(line)
+        say(line)
     if strict and not found.holds:
         raise typer.Exit(1)
 
@@ -133,7 +133,7 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
     process.follow_owner()
     project = Project.load(plan)
     rounds = project.config.chosen.design(CAPTURE_COST).micro_rounds
-    _say(f"micro-workload: {rounds} rounds of {_PREADS} preads, fewer under strace")
+    say(f"micro-workload: {rounds} rounds of {_PREADS} preads, fewer under strace")
     logs = output.parent / "logs" / "micro"
     table.write("micro", output, trace.micro_cost(rounds=rounds, preads=_PREADS, seed=project.config.seed, logs=logs))
 
@@ -155,8 +155,8 @@ def run(
     process.follow_owner()
     project = Project.load(plan)
     chosen = project.cell(cell)
-    _say(Progress(project.cells, runs).line(chosen))
-    _say(f"{run_cell(project, chosen, room.load_calibration(calibration), runs, _say)}: whole")
+    say(Progress(project.cells, runs).line(chosen))
+    say(f"{run_cell(project, chosen, room.load_calibration(calibration), runs, say)}: whole")
 
 
 def replay_study(
@@ -199,7 +199,7 @@ def replay_study(
         seconds=project.config.chosen.design(REPLAY).seconds,
         size_bytes=project.config.device_size_mib << 20,
         output=output.parent,
-        say=_say,
+        say=say,
     )
 
 
@@ -244,7 +244,7 @@ def publish(
     report.set_paper(_TEMPLATES / "paper.typ", results / "paper.pdf")
     report.write_page(_TEMPLATES / "page.html.j2", results, results / "index.html")
     without = f" without {', '.join(missing)}, and say so" if missing else ""
-    _say(f"results/paper.pdf and results/index.html come{without}")
+    say(f"results/paper.pdf and results/index.html come{without}")
 
 
 def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], output: _Output = Path("results/paper.pdf")) -> None:
@@ -272,7 +272,7 @@ def check(output: _Output = Path("results/checked.json")) -> None:
     from tickdisk.report import check_results
 
     for line in check_results(output):
-        _say(line)
+        say(line)
 
 
 def schema() -> None:

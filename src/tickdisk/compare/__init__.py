@@ -7,7 +7,7 @@ reference is a run that is kept in `data/reference`, one for each scale.
 
 from tickdisk.compare.comparison import Comparison, compare
 from tickdisk.compare.reference import compare_with_reference, write_reference
-from tickdisk.compare.side import Side, load
+from tickdisk.compare.side import load
 from tickdisk.compare.words import lines, summary
 
-__all__ = ["Comparison", "Side", "compare", "compare_with_reference", "lines", "load", "summary", "write_reference"]
+__all__ = ["Comparison", "compare", "compare_with_reference", "lines", "load", "summary", "write_reference"]

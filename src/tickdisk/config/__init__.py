@@ -4,29 +4,17 @@ An unknown key of the configuration is an error. A cell is one block of an exper
 in the results.
 """
 
-from tickdisk.config.load import (
-    CONFIG_PATH,
-    EXPERIMENTS_PATH,
-    SCHEMA_PATH,
-    check_arms,
-    load_arms,
-    load_config,
-    parse_config,
-    schema,
-)
-from tickdisk.config.model import Config, Decision, Limits, Scale, World
+from tickdisk.config.load import CONFIG_PATH, SCHEMA_PATH, check_arms, load_arms, load_config, parse_config, schema
+from tickdisk.config.model import Config, Decision, Limits
 from tickdisk.config.plan import Cell, arms_of, digest, file_digest, plan, world_hash
 
 __all__ = [
     "CONFIG_PATH",
-    "EXPERIMENTS_PATH",
     "SCHEMA_PATH",
     "Cell",
     "Config",
     "Decision",
     "Limits",
-    "Scale",
-    "World",
     "arms_of",
     "check_arms",
     "digest",

@@ -6,31 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tickdisk.config.model import Config
 from tickdisk.config.plan import arms_of
 from tickdisk.experiment import EXPERIMENTS, Arm
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import check
 from tickdisk.foundation.yaml_file import read_yaml
 
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
 _OPTIONAL = ("latency_us", "tick_delay_ms", "positive_for", "capture")
-
-
-def _sentence(error: ValidationError, where: str) -> TickdiskError:
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the whole"
-    if first["type"] == "extra_forbidden":
-        what = f"unknown key {key}; remove it or correct its spelling ({SCHEMA_PATH} describes every key)"
-    elif first["type"] == "missing":
-        what = f"key {key} is missing; {SCHEMA_PATH} describes it"
-    else:
-        what = f"{key} = {first['input']!r} is not acceptable: {first['msg']}"
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return TickdiskError(f"{where}: {what}{more}")
+_ADVICE = f"correct it ({SCHEMA_PATH} describes every key)"
 
 
 def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Config:
@@ -38,10 +25,7 @@ def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Co
 
     Raises TickdiskError if a value is wrong or a key is unknown. The message names their source (`where`) and the key.
     """
-    try:
-        return Config.model_validate(dict(values))
-    except ValidationError as error:
-        raise _sentence(error, where) from error
+    return check(Config, dict(values), where, _ADVICE)
 
 
 def load_config(path: Path = CONFIG_PATH) -> Config:
@@ -64,10 +48,8 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
         raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
     arms = []
     for line, row in enumerate(rows, start=2):
-        try:
-            arms.append(Arm.model_validate({key: value for key, value in row.items() if value != "" or key not in _OPTIONAL}))
-        except ValidationError as error:
-            raise _sentence(error, f"{path}, line {line}") from error
+        filled = {key: value for key, value in row.items() if value != "" or key not in _OPTIONAL}
+        arms.append(check(Arm, filled, f"{path}, line {line}", _ADVICE))
         if arms[-1].experiment not in EXPERIMENTS:
             known = ", ".join(EXPERIMENTS)
             raise TickdiskError(f"{path}, line {line}: there is no experiment {arms[-1].experiment}; take one of {known}")

@@ -3,17 +3,10 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    create_model,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, create_model, model_validator
 
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, Study
+from tickdisk.foundation.record import Record
 
 Seconds = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -38,11 +31,7 @@ ExperimentName = Annotated[str, AfterValidator(_one_of(EXPERIMENTS)), Field(json
 StudyName = Annotated[str, AfterValidator(_one_of(STUDIES)), Field(json_schema_extra={"enum": list(STUDIES)})]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class World(_Strict):
+class World(Record):
     """The world of a server, which is generated once per machine. Every run begins with a copy of it."""
 
     seed: int
@@ -51,7 +40,7 @@ class World(_Strict):
     """Edge of the square that is generated beforehand, in blocks of 16 nodes."""
 
 
-class _OwnWorld(_Strict):
+class _OwnWorld(Record):
     """The sizes of one server that differ from the scale. Each experiment of the registry can have a key with its name."""
 
     world: World | None = None
@@ -68,7 +57,7 @@ else:
     )
 
 
-class Scale(_Strict):
+class Scale(Record):
     """The sizes of all studies at one scale. Each study of the registry has a key with its name."""
 
     description: str
@@ -122,7 +111,7 @@ def _completed(own: Any, scale: Mapping[str, Any]) -> Any:
     }
 
 
-class Limits(_Strict):
+class Limits(Record):
     """The limits above which a server life is replaced, fixed before any run. A slow disk can cause none of them."""
 
     steal_share: Share
@@ -138,7 +127,7 @@ class Limits(_Strict):
     the baseline, too, the life is replaced. If it was so only elsewhere, the results of those arms in the life are not valid."""
 
 
-class Confirmatory(_Strict):
+class Confirmatory(Record):
     """The few claims that are confirmatory. Every other claim belongs to a scan."""
 
     experiment: ExperimentName
@@ -151,7 +140,7 @@ class Confirmatory(_Strict):
     """A kind of action. Its mean latency is the second metric."""
 
 
-class Decision(_Strict):
+class Decision(Record):
     """The rules by which the experiments decide, fixed before any run."""
 
     alpha: Share
@@ -173,7 +162,7 @@ class Decision(_Strict):
     """Number of samples of every bootstrap interval."""
 
 
-class Config(_Strict):
+class Config(Record):
     """`workflow/config/config.yaml` after the command line's `--config` has been merged into it."""
 
     scale: ScaleName
@@ -191,7 +180,7 @@ class Config(_Strict):
     file_system: FileSystem
     """File system on the emulated device in live cells, calibration and replay. The backend tree is a file system itself and has
     no other on it."""
-    leave_out: list[StudyName] = []
+    leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
     limits: Limits
     decision: Decision
@@ -210,7 +199,7 @@ class Config(_Strict):
         if self.blocks is None:
             return scale
 
-        def repeated(sizes: BaseModel) -> dict[str, Any]:
+        def repeated(sizes: Record) -> dict[str, Any]:
             designs = {name: getattr(sizes, name) for name in EXPERIMENTS}
             return {
                 name: design.model_copy(update={EXPERIMENTS[name].repeats: self.blocks})

@@ -7,10 +7,9 @@ each request when the model says, earlier by the floor, which is the time that t
 `simulate` computes completions without a mount. `recover` removes the devices of processes that have died.
 """
 
-from tickdisk.device.backend import BACKENDS, Abilities, Backend, default_backend, find_backend
+from tickdisk.device.backend import BACKENDS, default_backend, find_backend
 from tickdisk.device.clean import recover
-from tickdisk.device.cut import Cut
-from tickdisk.device.extents import ExtentRecorder, extents_of, written_bytes
+from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import Loop
@@ -22,7 +21,6 @@ from tickdisk.device.parts import (
     Bucket,
     Cache,
     FitLine,
-    Latency,
     Lognormal,
     OpLatency,
     Quantiles,
@@ -31,31 +29,25 @@ from tickdisk.device.parts import (
     Stalls,
 )
 from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
-from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, check_memory, name_of, up
+from tickdisk.device.up import DEFAULT_FILE_SYSTEM, attach, bring_up, check_memory, name_of, up
 
 __all__ = [
     "BACKENDS",
     "DEFAULT_FILE_SYSTEM",
-    "DEFAULT_SIZE_BYTES",
     "FILE",
     "LONGEST_NS",
     "MKFS",
     "NO_DELAY",
     "OPS",
-    "Abilities",
-    "Backend",
     "Bucket",
     "Cache",
-    "Cut",
     "DeviceModel",
     "ExtentRecorder",
     "FitLine",
-    "Latency",
     "Lognormal",
     "Loop",
     "MountedDevice",
     "OpLatency",
-    "Options",
     "Quantiles",
     "QuantilesByInflight",
     "Seek",
@@ -83,5 +75,6 @@ __all__ = [
     "simulate_closed",
     "simulate_streams",
     "up",
+    "writable_extents",
     "written_bytes",
 ]

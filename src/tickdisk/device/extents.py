@@ -16,6 +16,8 @@ _REQUEST = struct.Struct("=2Q4I")
 _EXTENT = struct.Struct("=3Q2Q4I")
 _AT_ONCE = 16
 _LAST, _UNKNOWN, _UNWRITTEN = 0x1, 0x2, 0x800
+_NOT_IN_PLACE = 0x4 | 0x8 | 0x80 | 0x100 | 0x200
+"""Flags of extents whose bytes cannot be written at their place: delayed, encoded, encrypted, not aligned, inline."""
 _SYNC = 0x1
 _END = (1 << 64) - 1
 Extent = tuple[str, int, int, int]
@@ -39,6 +41,14 @@ def written_bytes(path: Path) -> int:
     file system does not tell extents, OSError is raised.
     """
     return sum(length for _, _, length, flags in _extents(path, _SYNC) if not flags & _UNWRITTEN)
+
+
+def writable_extents(path: Path) -> list[tuple[int, int]]:
+    """Returns the offset on the block device and the length in bytes of each extent of a file that may be written there.
+
+    The file is synced first. If it is gone, or its file system does not tell extents, OSError is raised.
+    """
+    return [(physical, length) for _, physical, length, flags in _extents(path, _SYNC) if not flags & _NOT_IN_PLACE]
 
 
 def _extents(path: Path, how: int) -> Iterator[tuple[int, int, int, int]]:

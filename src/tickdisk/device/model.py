@@ -23,6 +23,7 @@ from tickdisk.device.parts import (
     median_ns,
 )
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import problem
 from tickdisk.foundation.yaml_file import read_yaml
 
 FILE = ".yaml"
@@ -151,10 +152,15 @@ class DeviceModel(Part):
         about = {"name": f"{self.name}_unlimited", "description": self.description, "source": self.source}
         return self.model_validate({**about, "read_latency_ns": 0, "write_latency_ns": 0, "flush_latency_ns": 0})
 
-    def service_ns(self, length: int) -> int:
-        """Returns the median time in ns of a read of `length` bytes on the idle device, without the floor."""
+    def service_ns(self, length: int, op: str = "read") -> int:
+        """Returns the median time in ns of a request of `length` bytes on the idle device, without the floor.
+
+        `op` is read or write. For anything else, such as a mix of both, the mean of their latencies is taken.
+        """
+        read_ns, write_ns, *_ = self.latency_ns
+        latency_ns = {"read": read_ns, "write": write_ns}.get(op, (read_ns + write_ns) // 2)
         transfer = 0 if self.bandwidth_bytes_per_s is None else round(length * 1e9 / self.bandwidth_bytes_per_s)
-        return max(self.latency_ns[0], transfer)
+        return max(latency_ns, transfer)
 
 
 NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)
@@ -180,25 +186,9 @@ def _device(path: Path, name: str, values: object) -> DeviceModel:
     try:
         return DeviceModel(name=name, **values)
     except ValidationError as error:
-        raise TickdiskError(f"{path}, device {name}{_problem(error)}") from error
-
-
-def _problem(error: ValidationError) -> str:
-    """Returns a text about the first fault of a description: the key, its fault, and the keys that may stand at that place."""
-    first = error.errors()[0]
-    place = first["loc"]
-    key = ".".join(str(part) for part in place if part not in {CONSTANT, *KINDS})
-    owner = next((_PARTS[str(part)] for part in reversed(place[:-1]) if str(part) in _PARTS), DeviceModel)
-    match first["type"]:
-        case "extra_forbidden":
-            problem = "unknown key"
-        case "missing":
-            problem = "missing"
-        case "value_error":
-            return f"{key and f', key {key}'}: {first['msg'].removeprefix('Value error, ')}; correct it"
-        case _:
-            problem = f"{first['msg']}, not {first['input']!r}"
-    return f", key {key}: {problem}; the keys are {', '.join(owner.model_fields)}"
+        parts = (_PARTS[str(part)] for part in reversed(error.errors()[0]["loc"][:-1]) if str(part) in _PARTS)
+        keys = ", ".join(next(parts, DeviceModel).model_fields)
+        raise TickdiskError(f"{path}, device {name}: {problem(error, {CONSTANT, *KINDS})}; the keys are {keys}") from error
 
 
 def find_device(devices: Mapping[str, DeviceModel], name: str) -> DeviceModel:

@@ -9,10 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, write_json
+from tickdisk.foundation.process import state_of
+from tickdisk.foundation.record import read, write
 
 
 def _state() -> Path:
@@ -31,8 +32,6 @@ _FOLDER_MODE = 0o711
 """Mode of that folder. A server under an account of its own can reach its files below it, and cannot list what else is there."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}")
 """Form of a device's name. It has at most 54 characters, because a loop device stores 63 and `tickdisk:` takes the first 9."""
-_STARTED = 19
-"""Place of the start time among the fields after the command in /proc/PID/stat, proc(5)."""
 
 
 class Identity(BaseModel):
@@ -50,11 +49,8 @@ class Identity(BaseModel):
     @classmethod
     def of(cls, pid: int) -> Self | None:
         """Returns the identity of a running process, or None if there is no process with this pid or it is a zombie."""
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        return None if fields[0] in "ZX" else cls(pid=pid, started=int(fields[_STARTED]))
+        found = state_of(pid)
+        return None if found is None or found.has_ended else cls(pid=pid, started=found.started)
 
     def alive(self) -> bool:
         """Returns whether this very process is still running, and not only another one with its pid."""
@@ -223,7 +219,7 @@ class Record(BaseModel):
             if of_this_name.fullmatch(left.name):
                 left.unlink(missing_ok=True)
         first = STATE / f".{self.name}.{os.getpid()}.new"
-        write_json(first, self.model_dump(mode="json"))
+        write(first, self)
         try:
             self.path.hardlink_to(first)  # A link appears with its whole content, and only one of two rivals can make it.
         except (FileExistsError, FileNotFoundError) as error:
@@ -233,7 +229,7 @@ class Record(BaseModel):
 
     def save(self) -> None:
         """Writes the present values of the record to its file again, after something about the device has changed."""
-        write_json(self.path, self.model_dump(mode="json"))
+        write(self.path, self)
 
     def remove(self) -> None:
         """Removes the record's file, the logs and the device's empty folders, when nothing else is left of the device.
@@ -250,10 +246,7 @@ class Record(BaseModel):
 
 def load_record(path: Path) -> Record:
     """Reads the record of a mounted device from its file. If the file does not contain a record, TickdiskError is raised."""
-    try:
-        return Record.model_validate(read_json(path))
-    except ValidationError as error:
-        raise TickdiskError(f"{path} is no record of a device ({error.error_count()} keys are wrong); remove it") from error
+    return read(Record, path, "it is no record of a device; remove it")
 
 
 def records() -> Iterator[Record]:

@@ -8,33 +8,15 @@ configuration, the plan, the rules of the workflow, the page and the facts of th
 from collections.abc import Mapping
 from typing import Any
 
-from tickdisk.experiment.accesses import ACCESSES, Accesses
-from tickdisk.experiment.arm import Arm, PositiveFor, Role, Tool
-from tickdisk.experiment.capture_cost import CAPTURE_COST, CaptureCost
+from tickdisk.experiment.accesses import ACCESSES
+from tickdisk.experiment.arm import Arm, Tool
+from tickdisk.experiment.capture_cost import CAPTURE_COST
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Study
-from tickdisk.experiment.inside_tick import INSIDE_TICK, InsideTick
-from tickdisk.experiment.join_burst import JOIN_BURST, JoinBurst
+from tickdisk.experiment.inside_tick import INSIDE_TICK
+from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, Life
-from tickdisk.experiment.studies import (
-    CALIBRATION,
-    CHECKPOINT,
-    INSPECT,
-    NETCODE,
-    OTHER_SERVERS,
-    POOLS,
-    REPLAY,
-    STORE,
-    Calibration,
-    Checkpoint,
-    Inspect,
-    Netcode,
-    OtherServers,
-    Pools,
-    Replay,
-    Store,
-    StoreGame,
-)
-from tickdisk.experiment.switchback import SWITCHBACK, Switchback
+from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCODE, OTHER_SERVERS, POOLS, REPLAY, STORE, Checkpoint
+from tickdisk.experiment.switchback import SWITCHBACK
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
     entry.name: entry for entry in (SWITCHBACK, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
@@ -65,7 +47,6 @@ __all__ = [
     "CHECKPOINT",
     "EXPERIMENTS",
     "INSIDE_TICK",
-    "INSPECT",
     "JOIN_BURST",
     "NETCODE",
     "OTHER_SERVERS",
@@ -74,11 +55,8 @@ __all__ = [
     "STORE",
     "STUDIES",
     "SWITCHBACK",
-    "Accesses",
     "Arm",
     "Block",
-    "Calibration",
-    "CaptureCost",
     "Card",
     "Checkpoint",
     "Design",
@@ -86,19 +64,7 @@ __all__ = [
     "Epoch",
     "Experiment",
     "Injection",
-    "InsideTick",
-    "Inspect",
-    "JoinBurst",
     "Life",
-    "Netcode",
-    "OtherServers",
-    "Pools",
-    "PositiveFor",
-    "Replay",
-    "Role",
-    "Store",
-    "StoreGame",
     "Study",
-    "Switchback",
     "Tool",
 ]

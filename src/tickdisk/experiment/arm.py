@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
+
+from tickdisk.foundation.record import Record
 
 Role = Literal["baseline", "null", "sham", "dose", "treatment", "delay"]
 PositiveFor = Literal["ticks", "actions"]
@@ -14,10 +16,8 @@ def _words(text: object) -> object:
     return tuple(text.split()) if isinstance(text, str) else text
 
 
-class Arm(BaseModel):
+class Arm(Record):
     """One row of `workflow/config/experiments.tsv`: an arm of an experiment."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     experiment: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Experiment that the arm belongs to."""

@@ -5,19 +5,18 @@ from dataclasses import dataclass, field
 from typing import Annotated, Generic, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tickdisk.experiment.arm import Arm, PositiveFor, Role
 from tickdisk.experiment.life import Life
+from tickdisk.foundation.record import Record
 
 Seconds = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 
 
-class Design(BaseModel):
+class Design(Record):
     """The sizes of a study at one scale. Unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Roaming(Design):

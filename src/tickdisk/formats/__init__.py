@@ -8,8 +8,7 @@ in another format. The readers themselves are native (`src/native/src/formats`),
 
 from tickdisk.formats.convert import convert
 from tickdisk.formats.counts import Counts
-from tickdisk.formats.reading import FORMATS, MOST_REJECTED, Format, Trace, read, traces_of
-from tickdisk.formats.rejects import Rejects
+from tickdisk.formats.reading import FORMATS, MOST_REJECTED, Trace, read, traces_of
 from tickdisk.formats.source import STDIN
 
-__all__ = ["FORMATS", "MOST_REJECTED", "STDIN", "Counts", "Format", "Rejects", "Trace", "convert", "read", "traces_of"]
+__all__ = ["FORMATS", "MOST_REJECTED", "STDIN", "Counts", "Trace", "convert", "read", "traces_of"]

@@ -32,11 +32,6 @@ class Rejects:
             else:
                 self._partial.unlink()
 
-    @property
-    def is_used(self) -> bool:
-        """Whether a line has been kept."""
-        return self._file is not None
-
     def keep(self, trace: str, line: int, reason: str, text: bytes) -> None:
         """Keeps one line, with its number, which counts from 1, and the reason why it cannot be read."""
         if self._partial is None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tickdisk.foundation.process import OWNER_VARIABLE
+from tickdisk.foundation.process import OWNER_VARIABLE, ProcessState, state_of
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _KTHREADD = 2
@@ -85,28 +85,6 @@ def _cpu() -> tuple[int, int, int, int]:
 
 
 @dataclass(frozen=True)
-class _Process:
-    """The line in /proc/PID/stat of one process. All times are in clock ticks."""
-
-    pid: int
-    parent: int
-    started: int
-    own: int
-    """CPU time of the process itself."""
-    waited: int
-    """CPU time of children that have ended and that the process has waited for."""
-
-
-def _process(pid: int) -> _Process | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    own, waited = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-    return _Process(pid, int(fields[1]), int(fields[19]), own, waited)
-
-
-@dataclass(frozen=True)
 class _Programs:
     """The clock ticks that the testbed's processes together, and each of the kernel's threads, have used so far."""
 
@@ -132,12 +110,12 @@ def _programs() -> _Programs:
     added to the parent's.
     """
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    processes = [process for pid in pids if (process := _process(pid)) is not None]
-    children: dict[int, list[_Process]] = {}
-    for process in processes:
-        children.setdefault(process.parent, []).append(process)
+    processes = [found for pid in pids if (found := state_of(pid)) is not None]
+    children: dict[int, list[ProcessState]] = {}
+    for each in processes:
+        children.setdefault(each.parent, []).append(each)
     roots = {os.getpid(), int(os.environ.get(OWNER_VARIABLE, os.getpid()))}
-    ours = {process.pid: process for process in processes if process.pid in roots}
+    ours = {each.pid: each for each in processes if each.pid in roots}
     waiting = list(ours)
     while waiting:
         for child in children.get(waiting.pop(), ()):
@@ -154,7 +132,7 @@ def shows_kernel_threads() -> bool:
     Without them, the CPU time of other programs (`Load.other_programs_share`) cannot be told.
     """
     try:
-        return Path(f"/proc/{_KTHREADD}/comm").read_text().strip() == "kthreadd"
+        return Path(f"/proc/{_KTHREADD}/comm").read_bytes().strip() == b"kthreadd"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -203,11 +181,8 @@ def cpu_ns(pid: int) -> int | None:
 
     Returns None if the process is gone.
     """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // _TICKS_PER_S
+    found = state_of(pid)
+    return None if found is None else found.own * 1_000_000_000 // _TICKS_PER_S
 
 
 def thread_cpu_ns(pid: int, thread: int) -> int | None:
@@ -222,7 +197,7 @@ def thread_named(pid: int, name: str) -> int | None:
     """Returns the identity in the kernel of the first thread of this name. None if the process or such a thread is not there."""
     for task in sorted(Path(f"/proc/{pid}/task").glob("*"), key=lambda task: int(task.name)):
         try:
-            if (task / "comm").read_text().strip() == name:
+            if (task / "comm").read_bytes().strip() == os.fsencode(name):
                 return int(task.name)
         except (FileNotFoundError, ProcessLookupError):
             continue

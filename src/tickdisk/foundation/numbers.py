@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from math import isfinite
 
+NS_PER_MS = 1e6
 NOT_ESTIMABLE = "not estimable"
 _DIGITS = 3
 """Number of significant digits. Digits before the point are never cut."""

@@ -1,4 +1,4 @@
-"""Starts other programs, and makes sure that none of them outlives the work that it was started for."""
+"""Starts other programs, makes sure that none of them outlives the work that it was started for, and looks at any process."""
 
 import ctypes
 import os
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -18,8 +19,56 @@ from tickdisk.foundation.files import write_json
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 _EXIT_S = 5.0
+_STAT = (slice(1, 2), slice(11, 13), slice(13, 15), slice(19, 20))
+"""Places in /proc/PID/stat, after the name of the program, of the parent, the CPU time of the process and of its ended children
+(user and system time each), and the time of the start."""
+_CHECKOUT = Path(__file__).parents[3]
 OWNER_VARIABLE = "TICKDISK_OWNER_PID"
 """Name of the environment variable that holds the pid of the workflow, which owns all processes that it starts."""
+
+
+def built(name: str) -> Path:
+    """Returns a program that the set-up built, in the folder `build` here or in the checkout.
+
+    Raises TickdiskError if it was not built.
+    """
+    program = Path("build") / name
+    found = next((path for folder in (Path(), _CHECKOUT) if (path := folder / program).is_file()), None)
+    if found is None:
+        raise TickdiskError(f"{program} does not exist; run `make setup`, which builds it or says why it cannot")
+    return found.absolute()
+
+
+@dataclass(frozen=True)
+class ProcessState:
+    """A process as the kernel describes it in /proc/PID/stat, see proc(5). All times are in clock ticks."""
+
+    pid: int
+    state: str
+    """State as a letter, such as R for a process that runs."""
+    parent: int
+    started: int
+    """Time of the start since boot. No later process with the same pid has the same."""
+    own: int
+    """CPU time of the process itself, with all its threads."""
+    waited: int
+    """CPU time of children that have ended and that the process has waited for."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is a zombie, which only waits for its parent to notice its end."""
+        return self.state in "ZX"
+
+
+def state_of(pid: int) -> ProcessState | None:
+    """Returns the state of a process, or None if there is no process with this pid."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = line.rsplit(b")", 1)[1].decode("ascii").split()  # The name of the program before it need not be UTF-8.
+    state, (parent, own, waited, started) = fields[0], (sum(map(int, fields[at])) for at in _STAT)
+    return ProcessState(pid, state, parent, started, own, waited)
 
 
 def die_with_parent() -> None:

@@ -1,8 +1,10 @@
 """Records: the values that pass between rooms as JSON files.
 
-One definition says what a file holds: `read` checks a file against it, and `write` makes the file.
+One definition says what a file holds: `read` checks a JSON file against it, and `write` makes the file. `check` checks
+values from elsewhere.
 """
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,11 +50,26 @@ def plain(value: Any) -> Any:
     return _ANY.dump_python(value, mode="json")
 
 
-def problem(error: ValidationError) -> str:
-    """Returns the first fault of a value that does not fit its record: the key, and what is wrong there."""
+def check(kind: type[Value], values: Any, where: str, advice: str) -> Value:
+    """Returns values from a YAML file or a table as a record, or raises TickdiskError.
+
+    Its message begins with `where`, says which key is wrong, and ends with `advice`.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(values)
+    except ValidationError as error:
+        raise TickdiskError(f"{where}: {problem(error)}; {advice}") from error
+
+
+def problem(error: ValidationError, tags: Container[str | int] = ()) -> str:
+    """Returns the first fault of a value that does not fit its record: the key, and what is wrong there.
+
+    `tags` are names by which a union tells its types apart, which are no keys.
+    """
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the whole"
+    key = ".".join(str(part) for part in first["loc"] if part not in tags)
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    said = first["msg"].removeprefix("Value error, ") + more
     match first["type"]:
         case "extra_forbidden":
             return f"unknown key {key}{more}"
@@ -60,5 +77,7 @@ def problem(error: ValidationError) -> str:
             return f"key {key} is missing{more}"
         case "json_invalid":
             return f"not JSON ({first['ctx']['error']})"
+        case _ if isinstance(first["input"], dict | list):
+            return f"key {key}: {said}" if key else said
         case _:
-            return f"{key} = {first['input']!r} is not acceptable: {first['msg'].removeprefix('Value error, ')}{more}"
+            return f"{key or 'the whole'} = {first['input']!r} is not acceptable: {said}"

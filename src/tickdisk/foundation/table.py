@@ -1,10 +1,11 @@
 """Writes and reads the Parquet tables of server lives and traces, such as ticks, actions, requests and waits.
 
 `SCHEMAS` has the columns and types of each table. A trace of another tool leaves many values of the requests table null, and
-`need` refuses requests that lack what a task needs.
+`need` refuses requests that lack what a task needs. `write_tables` and `read_tables` are for the tables of a study, which lie in
+one folder.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -15,6 +16,8 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole
 
 SCHEMA_VERSION = 3
+_VERSIONS = {"replay": 1}
+"""Versions of the schemas that do not have the version `SCHEMA_VERSION`."""
 
 
 def _schema(**columns: str) -> pa.Schema:
@@ -78,6 +81,24 @@ SCHEMAS: dict[str, pa.Schema] = {
     "injections": _schema(kind="word", due_ns="int", start_ns="int", end_ns="int"),
     "micro": _schema(round="int", tool="word", preads="int", ns_per_pread="float", events="int", lost_events="int"),
     "load": _schema(monotonic_ns="int", process="word", cpu_ns="int"),
+    "replay": _schema(
+        seq="int",
+        thread="int",
+        thread_name="word",
+        op="word",
+        call="word",
+        file="text",
+        offset="int",
+        length="int",
+        due_ns="int",
+        issued_ns="int",
+        completed_ns="int",
+        result="int",
+        expected="int",
+        captured_ns="int?",
+        lag_ns="int?",
+        lost_ns="int?",
+    ),
 }
 
 
@@ -105,7 +126,11 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
 
 def stored_schema(name: str) -> pa.Schema:
     """Returns the schema of a table as it is in a file, with the name of the table and the version of the schemas as metadata."""
-    return SCHEMAS[name].with_metadata({b"schema_version": str(SCHEMA_VERSION).encode(), b"table": name.encode()})
+    return SCHEMAS[name].with_metadata({b"schema_version": _version(name).encode(), b"table": name.encode()})
+
+
+def _version(name: str) -> str:
+    return str(_VERSIONS.get(name, SCHEMA_VERSION))
 
 
 def read(name: str, path: Path) -> pd.DataFrame:
@@ -116,16 +141,48 @@ def read(name: str, path: Path) -> pd.DataFrame:
     try:
         arrow = pq.read_table(path)
     except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; run the live cell that writes it") from error
+        raise TickdiskError(f"{path} does not exist; run the step that writes it") from error
     except pa.ArrowInvalid as error:
-        raise TickdiskError(f"{path} is not a Parquet file ({error}); remove its run folder and run the cell again") from error
+        raise TickdiskError(f"{path} is not a Parquet file ({error}); remove it and run the step that writes it") from error
     metadata = arrow.schema.metadata or {}
     found = (metadata.get(b"table", b"?").decode(), metadata.get(b"schema_version", b"?").decode())
-    if found != (name, str(SCHEMA_VERSION)):
+    if found != (name, _version(name)):
         raise TickdiskError(
-            f"{path} holds table {found[0]} version {found[1]}, not {name} version {SCHEMA_VERSION}; run the cell again"
+            f"{path} holds table {found[0]} version {found[1]}, not {name} version {_version(name)}; run the step that writes it"
         )
     return frame(name, arrow)
+
+
+def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Writes the tables of a study as `NAME.parquet`, in the order in which they are given, each whole or not at all."""
+    for name, rows in tables.items():
+        with whole(folder / f"{name}.parquet") as partial:
+            rows.to_parquet(partial, index=False, compression="zstd")
+
+
+def read_tables(folder: Path, tables: Mapping[str, str], advice: str) -> dict[str, pd.DataFrame]:
+    """Reads tables that `write_tables` wrote. `tables` has the columns that each must have, with blanks between them.
+
+    Raises TickdiskError, whose message ends with `advice`, if a file is missing or is no Parquet file, or lacks a column.
+    """
+    return {name: read_columns(folder / f"{name}.parquet", columns.split(), advice) for name, columns in tables.items()}
+
+
+def read_columns(path: Path, columns: Sequence[str], advice: str, *, others: bool = True) -> pd.DataFrame:
+    """Reads a Parquet file that has certain columns, with its other columns or without.
+
+    Raises TickdiskError, whose message ends with `advice`, if there is no such file or column.
+    """
+    try:
+        lacking = [column for column in columns if column not in pq.read_schema(path).names]
+        if lacking:
+            raise TickdiskError(f"{path} lacks the column {lacking[0]}; {advice}")
+        rows: pd.DataFrame = pq.read_table(path, columns=None if others else list(columns)).to_pandas()
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{path} is missing; {advice}") from error
+    except pa.ArrowInvalid as error:
+        raise TickdiskError(f"{path} is not a Parquet file ({error}); {advice}") from error
+    return rows
 
 
 def frame(name: str, arrow: pa.Table) -> pd.DataFrame:

@@ -6,14 +6,16 @@ mapping is an error.
 
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.representer import SafeRepresenter
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import check
 
+Value = TypeVar("Value")
 _WIDTH = 130
 
 
@@ -45,6 +47,17 @@ def read_yaml(path: Path, missing: str) -> Any:
         raise TickdiskError(f"{path}, line {line}: not YAML ({problem}); correct it") from error
     except (UnicodeDecodeError, YAMLError, ValueError) as error:
         raise TickdiskError(f"{path}: not YAML in UTF-8 ({str(error).splitlines()[0]}); correct it") from error
+
+
+def read_section(kind: type[Value], path: Path, key: str) -> Value:
+    """Returns what stands below a key of a YAML file, such as `data/published.yaml`, as a record.
+
+    Raises TickdiskError if the file cannot be read, or if the values do not fit `kind`. The message names the file and the key.
+    """
+    values = read_yaml(path, "run from the project's folder")
+    if not isinstance(values, dict) or key not in values:
+        raise TickdiskError(f"{path}: key {key} is missing; restore the file from the repository")
+    return check(kind, values[key], f"{path}, key {key}", "correct it as the entries around it are written")
 
 
 def yaml_text(value: Any) -> str:

@@ -6,7 +6,7 @@ players come and go, `describe_steps` makes one row for each number of players o
 other stacks in the same way.
 """
 
-from tickdisk.netcode.life import Life, Setting, live
+from tickdisk.netcode.life import Setting, live
 from tickdisk.netcode.namespaces import Conditions, Network
 from tickdisk.netcode.program import prototypes, stacks
 from tickdisk.netcode.published import write_published
@@ -19,7 +19,6 @@ __all__ = [
     "Conditions",
     "Design",
     "Findings",
-    "Life",
     "Network",
     "Setting",
     "describe_steps",

@@ -3,19 +3,12 @@
 from functools import cache
 from pathlib import Path
 
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.process import run
-
-_PROGRAM = Path("build/tickdisk-netcode")
-_REPOSITORY = Path(__file__).parents[3]
+from tickdisk.foundation.process import built, run
 
 
 def binary() -> Path:
-    """Returns the program in `build`, here or in the checkout. Raises TickdiskError if it was not built."""
-    found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _PROGRAM).is_file()), None)
-    if found is None:
-        raise TickdiskError(f"{_PROGRAM} does not exist; `make setup` builds it")
-    return found.absolute()
+    """Returns the program that the set-up built. Raises TickdiskError if it was not built."""
+    return built("tickdisk-netcode")
 
 
 @cache

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import whole
 from tickdisk.netcode.life import Setting, live
 from tickdisk.netcode.namespaces import Conditions
 from tickdisk.netcode.published import write_published
@@ -16,7 +16,14 @@ from tickdisk.netcode.schedule import Attendance
 from tickdisk.netcode.steps import describe_steps, steady_pings
 from tickdisk.stats import named_generator
 
-_TABLES = ("lives", "steps", "pings")
+_TABLES = {
+    "lives": "run arm stack place players is_rising is_equal lost failed",
+    "steps": "run arm stack players rtt_mean_ms rtt_p99_ms jitter_ms transport_rtt_ms age_p50_ms age_p99_ms lost_updates "
+    "late_updates gap_p99_ms lag_p99_ms server_share clients_share server_thread_share clients_thread_share link_thread_share "
+    "memory_bytes received_bytes_per_s received_datagrams_per_s sent_bytes_per_s sent_datagrams_per_s busiest reason",
+    "pings": "players player at_s rtt_ms run arm stack",
+}
+"""Columns that the tables must have."""
 FAR = Conditions(delay_ms=15, loss=0.01)
 """Conditions of the arm `far`: a round trip is 30 ms longer, and one in a hundred packets is lost in each direction."""
 DELAYED = Conditions(delay_ms=5)
@@ -134,15 +141,9 @@ def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -
 
 def write_study(found: Findings, folder: Path) -> None:
     """Writes the tables as `lives.parquet`, `steps.parquet` and `pings.parquet`, each of which appears only when it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in _TABLES:
-        with whole(folder / f"{name}.parquet") as partial:
-            getattr(found, name).to_parquet(partial, index=False)
+    table.write_tables(folder, {name: getattr(found, name) for name in _TABLES})
 
 
 def read_study(folder: Path) -> Findings:
-    """Reads the tables that `write_study` wrote. Raises TickdiskError if a file is missing."""
-    for name in _TABLES:
-        if not (folder / f"{name}.parquet").is_file():
-            raise TickdiskError(f"{folder / name}.parquet is missing; run `tickdisk netcode study`")
-    return Findings(**{name: pd.read_parquet(folder / f"{name}.parquet") for name in _TABLES})
+    """Reads the tables that `write_study` wrote. Raises TickdiskError if a file is missing, or has other columns."""
+    return Findings(**table.read_tables(folder, _TABLES, "run `tickdisk netcode study`"))

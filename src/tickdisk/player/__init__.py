@@ -5,25 +5,19 @@ A trace is a file with one action of one player per line, each with its due time
 reads what became of each action.
 """
 
-from tickdisk.player.behaviour import BEHAVIOURS, Acts
-from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, read_status, start_players
-from tickdisk.player.explore import explore
-from tickdisk.player.trace import Event, join_burst, player_name, read_trace, roam, write_trace
+from tickdisk.player.behaviour import BEHAVIOURS
+from tickdisk.player.drive import ACTIONS, STATUS, binary, read_actions, read_status, start_players
+from tickdisk.player.trace import Event, player_name, roam, write_trace
 
 __all__ = [
     "ACTIONS",
     "BEHAVIOURS",
     "STATUS",
-    "TIMEOUT_S",
-    "Acts",
     "Event",
     "binary",
-    "explore",
-    "join_burst",
     "player_name",
     "read_actions",
     "read_status",
-    "read_trace",
     "roam",
     "start_players",
     "write_trace",

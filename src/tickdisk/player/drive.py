@@ -10,15 +10,13 @@ import pandas as pd
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
-from tickdisk.foundation.process import Child
+from tickdisk.foundation.process import Child, built
 
 ACTIONS, STATUS = "actions.jsonl", "status.json"
 TIMEOUT_S = 20.0
 """An action that takes longer has timed out, and enters quantiles as at least that."""
 _BINARIES = {"luanti": "tickdisk-players", "bedrock": "tickdisk-players-bedrock", "java": "tickdisk-players-java"}
 """Programs of the clients in the folder `build`, by driver."""
-_BUILD = Path("build")
-_REPOSITORY = Path(__file__).parents[3]
 _COLUMNS = table.SCHEMAS["actions"]
 _OUTCOMES = ("completed", "timed_out", "failed")
 _STATUS_KEYS = {
@@ -37,13 +35,9 @@ _STATUS_KEYS = {
 def binary(driver: str) -> Path:
     """Returns the program of the clients of a driver, as in `Server.clients`: `luanti`, `bedrock` or `java`.
 
-    It is looked for in the folder `build`, here and in the checkout. Raises TickdiskError if it was not built.
+    Raises TickdiskError if the set-up did not build it.
     """
-    name = _BINARIES[driver]
-    found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _BUILD / name).is_file()), None)
-    if found is None:
-        raise TickdiskError(f"{_BUILD / name} does not exist; `make setup` builds it")
-    return found.absolute()
+    return built(_BINARIES[driver])
 
 
 def start_players(

@@ -7,7 +7,7 @@ from itertools import count, cycle
 import numpy as np
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.player.trace import Event, Place, player_name
+from tickdisk.player.trace import DIG_AFTER_S, Event, Place, axes, ns_of, player_name
 
 JOINS, TELEPORTS, EDITS, LEAVES, QUIET = "joins", "teleports", "edits", "leaves", "quiet"
 TELEPORTS_PER_S = (1.0, 2.0, 4.0)
@@ -17,7 +17,6 @@ STAY_S = 1.0
 _FIRST_JOINERS = 1 / 3
 _ACTIVE = 0.8
 """Share of a phase in which actions begin. The rest is for actions that are still under way."""
-_DIG_AFTER_S = 0.5
 _PHASES = 7 + len(TELEPORTS_PER_S) + len(EDITS_PER_S)
 
 
@@ -31,11 +30,6 @@ class Phase:
     end_s: float
     events: int
     """Number of such things in the phase, of all players together. One edit is a place and a dig."""
-
-    @property
-    def rate_per_s(self) -> float:
-        """Events per second over the whole phase, of all players together."""
-        return self.events / (self.end_s - self.start_s)
 
 
 @dataclass(frozen=True)
@@ -65,21 +59,21 @@ def explore(places: Sequence[Place], *, seed: int, players: int, seconds: float)
     names = [player_name(number) for number in range(players)]
     joining, leaving, turns, fresh = iter(names), iter(names[:0:-1]), cycle(names), iter(places[players:])
     at = dict(zip(names, places, strict=False))
-    events = [Event(_ns(seconds), names[0], "leave")]
+    events = [Event(ns_of(seconds), names[0], "leave")]
     for phase in phases:
         for due_s, spacing_s in _dues(phase):
             if phase.name == JOINS:
-                events.append(Event(_ns(due_s), next(joining), "join"))
+                events.append(Event(ns_of(due_s), next(joining), "join"))
             elif phase.name == LEAVES:
-                events.append(Event(_ns(due_s), next(leaving), "leave"))
+                events.append(Event(ns_of(due_s), next(leaving), "leave"))
             elif phase.name == TELEPORTS:
                 name = next(turns)
                 at[name] = next(fresh)
-                events.append(Event(_ns(due_s), name, "teleport", _xyz(at[name])))
+                events.append(Event(ns_of(due_s), name, "teleport", axes(at[name])))
             else:
                 name = next(turns)
-                events.append(Event(_ns(due_s), name, "place", _xyz(at[name])))
-                events.append(Event(_ns(due_s + min(_DIG_AFTER_S, spacing_s / 2)), name, "dig", _xyz(at[name])))
+                events.append(Event(ns_of(due_s), name, "place", axes(at[name])))
+                events.append(Event(ns_of(due_s + min(DIG_AFTER_S, spacing_s / 2)), name, "dig", axes(at[name])))
     return Exploration(sorted(events), phases)
 
 
@@ -105,11 +99,3 @@ def _dues(phase: Phase) -> Iterator[tuple[float, float]]:
     if phase.events:
         spacing_s = _ACTIVE * (phase.end_s - phase.start_s) / phase.events
         yield from ((phase.start_s + (number + 0.25) * spacing_s, spacing_s) for number in range(phase.events))
-
-
-def _xyz(place: Place) -> tuple[tuple[str, int], ...]:
-    return tuple((axis, int(value)) for axis, value in zip("xyz", place, strict=True))
-
-
-def _ns(seconds: float) -> int:
-    return round(seconds * 1e9)

@@ -1,4 +1,4 @@
-"""Makes, writes and reads player traces, which say what every player does and when that is due.
+"""Makes and writes player traces, which say what every player does and when that is due.
 
 A trace is a file with one JSON object per line: `{"due_ns", "player", "action", "parameters"}`. Lines are sorted by due time,
 which is counted from the start of the trace. The same seed gives the same bytes.
@@ -17,7 +17,8 @@ from tickdisk.foundation.files import write_text
 Place = Sequence[int]
 """A place of the world at which a player can stand, as x, y and z in nodes."""
 _S = 1_000_000_000
-_DIG_AFTER_NS = _S // 2
+DIG_AFTER_S = 0.5
+"""Longest time in s from the placing of a block to its digging."""
 _WALK_NODES_PER_S = 1
 _WALK_TURN_S = 2
 """Time after which a walking player turns round. It goes 2 nodes each way and stays in its block, so that the terrain around it
@@ -67,9 +68,9 @@ def roam(
     of these periods, which are those of one player, are drawn from the seed. Player N begins at `places[N]`, and teleports use
     the places after those. Raises TickdiskError if the world has too few places, or if a period is not positive.
     """
-    end_ns = _ns(seconds)
+    end_ns = ns_of(seconds)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(players)]
-    joins = [Event(_ns(join_period_s * number), player_name(number), "join") for number in range(players)]
+    joins = [Event(ns_of(join_period_s * number), player_name(number), "join") for number in range(players)]
     events = [*joins, *(Event(end_ns, join.player, "leave") for join in joins)]
     moves: list[Event] = []
     for join, rng in zip(joins, rngs, strict=True):
@@ -80,9 +81,9 @@ def roam(
             direction = (("yaw_degrees", (yaw + 180 * turn) % 360), ("speed_nodes_per_s", _WALK_NODES_PER_S))
             events.append(Event(due, join.player, "walk", direction))
     _require(places, players + len(moves), f"{players} spawns and {len(moves)} teleports")
-    moves = [replace(move, parameters=_xyz(place)) for move, place in zip(sorted(moves), places[players:], strict=False)]
+    moves = [replace(move, parameters=axes(place)) for move, place in zip(sorted(moves), places[players:], strict=False)]
     for join, rng, spawn in zip(joins, rngs, places, strict=False):
-        stays = [replace(join, parameters=_xyz(spawn)), *(move for move in moves if move.player == join.player)]
+        stays = [replace(join, parameters=axes(spawn)), *(move for move in moves if move.player == join.player)]
         dues = _every(rng, edit_period_s, join.due_ns + _S, end_ns)
         events += _edits(dues, stays, end_ns)
     return sorted(events + moves)
@@ -98,9 +99,9 @@ def join_burst(
     """
     _require(places, players, f"{players} spawns")
     names = [player_name(number) for number in range(players)]
-    joins = [Event(_ns(at_s + burst_s * number / players), name, "join") for number, name in enumerate(names)]
+    joins = [Event(ns_of(at_s + burst_s * number / players), name, "join") for number, name in enumerate(names)]
     leave = at_s + burst_s + stay_s
-    return sorted(joins + [Event(_ns(leave + leave_period_s * number), name, "leave") for number, name in enumerate(names)])
+    return sorted(joins + [Event(ns_of(leave + leave_period_s * number), name, "leave") for number, name in enumerate(names)])
 
 
 def write_trace(path: Path, events: Iterable[Event]) -> int:
@@ -115,40 +116,20 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
     return len(lines)
 
 
-def read_trace(path: Path) -> list[Event]:
-    """Reads the actions of a trace file. Raises TickdiskError, with file and line, if one is not an action or comes too early."""
-    events: list[Event] = []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; write the trace first") from error
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = json.loads(line)
-            event = Event(value["due_ns"], value["player"], value["action"], tuple(value["parameters"].items()))
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            message = f"{path}, line {number}: not an event of a player trace ({error}); generate the trace again"
-            raise TickdiskError(message) from error
-        if events and event.due_ns < events[-1].due_ns:
-            raise TickdiskError(f"{path}, line {number}: due before the line above it; sort the trace by due_ns")
-        events.append(event)
-    return events
-
-
 def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator[Event]:
     """Yields place and dig where a player stays, which is air in every world. The dig comes before the next stay."""
     ends = [*(stay.due_ns for stay in stays[1:]), end_ns]
     for due in dues:
         stay, stay_end_ns = next((stay, end) for stay, end in zip(stays, ends, strict=True) if due < end)
         yield Event(due, stay.player, "place", stay.parameters)
-        yield Event(due + min(_DIG_AFTER_NS, (stay_end_ns - due) // 2), stay.player, "dig", stay.parameters)
+        yield Event(due + min(ns_of(DIG_AFTER_S), (stay_end_ns - due) // 2), stay.player, "dig", stay.parameters)
 
 
 def _every(rng: np.random.Generator, period_s: float, start_ns: int, end_ns: int) -> list[int]:
     """Returns due times one period apart in [start, end), with a random phase. Raises TickdiskError unless it is above 0."""
     if period_s <= 0:
         raise TickdiskError(f"a period of {period_s:g} s is not possible; give a time above zero")
-    period_ns = _ns(period_s)
+    period_ns = ns_of(period_s)
     return list(range(start_ns + int(rng.integers(period_ns)), end_ns, period_ns))
 
 
@@ -160,10 +141,12 @@ def _require(places: Sequence[Place], needed: int, purpose: str) -> None:
         )
 
 
-def _xyz(place: Place) -> tuple[tuple[str, int], ...]:
+def axes(place: Place) -> tuple[tuple[str, int], ...]:
+    """Returns a place as the parameters of an event."""
     x, y, z = place
     return (("x", int(x)), ("y", int(y)), ("z", int(z)))
 
 
-def _ns(seconds: float) -> int:
+def ns_of(seconds: float) -> int:
+    """Returns a time in s as whole ns."""
     return round(seconds * _S)

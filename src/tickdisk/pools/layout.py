@@ -4,21 +4,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from tickdisk.device import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import Record, check
 from tickdisk.foundation.yaml_file import read_yaml
 
 SEGMENT_BYTES = 64 * 4096
 """Size of a segment, in which a pool gives space to a volume."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
-
-
-class Group(_Strict):
+class Group(Record, strict=True):
     """Equal devices over which chunks are spread."""
 
     device: str
@@ -66,7 +63,7 @@ class Tier(Group):
         return max(1, int(self.gib * (1 << 30) / SEGMENT_BYTES))
 
 
-class Pool(_Strict):
+class Pool(Record, strict=True):
     """A storage pool."""
 
     name: str
@@ -107,11 +104,5 @@ def load_pools(path: Path) -> dict[str, Pool]:
     for name, values in described.items():
         if not isinstance(name, str) or not isinstance(values, dict):
             raise TickdiskError(f"{path}: pool {name} has no keys; give description, source and data below its name")
-        try:
-            found[name] = Pool(name=name, **values)
-        except (ValidationError, TypeError) as error:
-            first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
-            key = ".".join(str(part) for part in first["loc"]) or "the whole"
-            said = str(first["msg"]).removeprefix("Value error, ")
-            raise TickdiskError(f"{path}, pool {name}, key {key}: {said}; correct it as the other pools are written") from error
+        found[name] = check(Pool, {**values, "name": name}, f"{path}, pool {name}", "correct it as the other pools are written")
     return found

@@ -33,8 +33,6 @@ class Workload:
     """Number of the request that ended last before each request began, from 1 on, or 0 for none. Shape (n,)."""
     highest: NDArray[np.int64]
     """Highest number among the requests that had ended when each request began, or 0 for none. Shape (n,)."""
-    volumes: tuple[str, ...]
-    """Names of the volumes, of which each has a range of pages of its own."""
     knows_dependencies: bool
     """Whether the trace has latencies, without which nobody knows what a request has waited for."""
 
@@ -128,8 +126,7 @@ def _completed(chosen: pd.DataFrame, name: str, rejected: Mapping[str, int], *, 
         # A read still waits for the writes that were put before it.
         follows = requests["is_inserted"].shift(fill_value=0).to_numpy() == 1
         last_ended = highest = np.where(follows, np.arange(len(requests)), 0)
-    names = tuple(map(str, volumes.categories))
-    return Workload(name, requests, rejected, last_ended, highest, names, knows_dependencies)
+    return Workload(name, requests, rejected, last_ended, highest, knows_dependencies)
 
 
 def _array(column: bytes) -> NDArray[np.int64]:

@@ -9,18 +9,15 @@ file or block device whose data the measurement would overwrite. `measure` runs 
 from tickdisk.profile.evidence import again, evidence, screen, verdict
 from tickdisk.profile.fit import fit, simulated_ns
 from tickdisk.profile.measure import FIT_DEPTHS, HELD_OUT_DEPTHS, Measurements, Sample, measure
-from tickdisk.profile.nearest import NearestDevice, nearest_device
-from tickdisk.profile.profile import Profile, profile, text
-from tickdisk.profile.target import Source, source
+from tickdisk.profile.nearest import nearest_device
+from tickdisk.profile.profile import profile, text
+from tickdisk.profile.target import source
 
 __all__ = [
     "FIT_DEPTHS",
     "HELD_OUT_DEPTHS",
     "Measurements",
-    "NearestDevice",
-    "Profile",
     "Sample",
-    "Source",
     "again",
     "evidence",
     "fit",

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import log
 
 from tickdisk.device import DeviceModel
-
-_NS_PER_MS = 1e6
+from tickdisk.foundation.numbers import NS_PER_MS
 
 
 @dataclass(frozen=True)
@@ -40,5 +39,5 @@ def nearest_device(model: DeviceModel, catalogue: Mapping[str, DeviceModel]) -> 
         return far if flushed_ns is None else far + abs(log(flushed_ns / (write + flush)))
 
     nearest = min(catalogue, key=lambda name: distance(catalogue[name]))
-    flushed_ms = None if flushed_ns is None else flushed_ns / _NS_PER_MS
-    return NearestDevice(read_ns / _NS_PER_MS, flushed_ms, nearest, catalogue[nearest].description)
+    flushed_ms = None if flushed_ns is None else flushed_ns / NS_PER_MS
+    return NearestDevice(read_ns / NS_PER_MS, flushed_ms, nearest, catalogue[nearest].description)

@@ -7,18 +7,15 @@ to its completion. An action that took longer than tau, an upper limit that the 
 Times in tables are in ns of CLOCK_MONOTONIC, and metrics are in ms.
 """
 
-from tickdisk.qos.actions import ActionMetrics, action_metrics, latencies_ms
+from tickdisk.qos.actions import action_metrics, latencies_ms
 from tickdisk.qos.epochs import contrasts_by_life, epoch_table, requests_table
-from tickdisk.qos.ticks import TickMetrics, gaps, gaps_between, gaps_ms, instability_ratio, tick_metrics
+from tickdisk.qos.ticks import gaps, gaps_ms, instability_ratio, tick_metrics
 
 __all__ = [
-    "ActionMetrics",
-    "TickMetrics",
     "action_metrics",
     "contrasts_by_life",
     "epoch_table",
     "gaps",
-    "gaps_between",
     "gaps_ms",
     "instability_ratio",
     "latencies_ms",

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.qos.ticks import NS_PER_MS
-from tickdisk.stats import quantile
+from tickdisk.foundation.numbers import NS_PER_MS
+from tickdisk.stats import estimate
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,8 @@ def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: st
     chosen = _due(actions, start_ns, end_ns, action)
     outcomes = chosen["outcome"].value_counts()
     found_ms = latencies_ms(actions, start_ns, end_ns, action, tau_ns)
-    p50, p95 = (None if estimate is None else estimate.value for estimate in (quantile(found_ms, q) for q in (0.5, 0.95)))
     seconds = (end_ns - start_ns) / 1e9
-    lag = quantile((chosen["issued_ns"] - chosen["due_ns"]).dropna().to_numpy(dtype="float64") / NS_PER_MS, 0.95)
+    lag_ms = (chosen["issued_ns"] - chosen["due_ns"]).dropna().to_numpy(dtype="float64") / NS_PER_MS
     completed = int(outcomes.get("completed", 0))
     return ActionMetrics(
         offered=len(chosen),
@@ -78,9 +77,9 @@ def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: st
         failed=int(outcomes.get("failed", 0)),
         at_tau=int((found_ms >= tau_ns / NS_PER_MS).sum()),
         mean_ms=float(found_ms.mean()) if found_ms.size else None,
-        p50_ms=p50,
-        p95_ms=p95,
+        p50_ms=estimate(found_ms, 0.5),
+        p95_ms=estimate(found_ms, 0.95),
         offered_per_s=len(chosen) / seconds,
         achieved_per_s=completed / seconds,
-        issue_lag_p95_ms=None if lag is None else lag.value,
+        issue_lag_p95_ms=estimate(lag_ms, 0.95),
     )

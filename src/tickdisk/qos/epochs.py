@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import NS_PER_MS
 from tickdisk.qos.actions import action_metrics
-from tickdisk.qos.ticks import NS_PER_MS, tick_metrics
+from tickdisk.qos.ticks import tick_metrics
 from tickdisk.stats import life_log_ratios
 
 _IDENTITY = ("epoch", "arm", "device", "start_ns", "steady_ns", "end_ns")
@@ -92,8 +93,12 @@ def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: 
 
     The ratios are those of `stats.life_log_ratios`. The arm `null` repeats the baseline (A/A). `table` has one row for each epoch
     with the columns life, arm and the metric. A life without a ratio is left out, so a series can be shorter than the number of
-    lives. The baseline has no series. Raises TickdiskError if the table has no such metric.
+    lives. The baseline has no series. Raises TickdiskError if the table has no such metric, or an arm twice in one life.
     """
+    twice = table[table.duplicated(["life", "arm"])]
+    if len(twice):
+        life, arm = twice.iloc[0][["life", "arm"]]
+        raise TickdiskError(f"life {life} has the arm {arm} in two epochs, which have one contrast; give each arm one epoch")
     if metric not in table.columns:
         raise TickdiskError(f"there is no metric {metric}; the table has {', '.join(table.columns)}")
     values = table.pivot_table(index="life", columns="arm", values=metric, sort=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.stats import quantile
+from tickdisk.foundation.numbers import NS_PER_MS
+from tickdisk.stats import estimate
 
-NS_PER_MS = 1e6
 OVER_BUDGET = 1.05
 """Budgets above which a gap counts as over the budget. It is more than 1, because a step that sleeps wakes up a little late."""
 LATE = 2.0
@@ -99,12 +99,6 @@ def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFram
 def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float64]:
     """Returns an array of the lengths in ms of the gaps of `gaps_between`, in order of time."""
     return gaps_between(ticks, start_ns, end_ns)["gap_ms"].to_numpy(dtype="float64")
-
-
-def estimate(values: NDArray[np.float64], q: float) -> float | None:
-    """Returns the quantile `q` (from 0 to 1) of the values, in their unit, or None if the sample is too small for it."""
-    found = quantile(values, q)
-    return None if found is None else found.value
 
 
 def tick_metrics(ticks: pd.DataFrame, start_ns: int, end_ns: int, budget_ns: int) -> TickMetrics:

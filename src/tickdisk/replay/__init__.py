@@ -8,34 +8,27 @@ captured time, the part of the delay that earlier requests caused is its time lo
 caused, is its lag (`lateness`).
 """
 
-from tickdisk.replay.beginning import InitialFiles
 from tickdisk.replay.costs import costs
 from tickdisk.replay.costs import screen as cost_screen
 from tickdisk.replay.experiment import FIO, TICKDISK, Bench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio, write_for_fio
 from tickdisk.replay.iolog import write_iolog
 from tickdisk.replay.issue import issue, payload
-from tickdisk.replay.log import ReplayResult, read_timings, write_timings
 from tickdisk.replay.names import rename_blanks
 from tickdisk.replay.plan import Plan, load_capture, plan
 from tickdisk.replay.prepare import prepare, space_needed
-from tickdisk.replay.schedule import ORDERS, PACES, Schedule, Turns, turns_of
+from tickdisk.replay.schedule import ORDERS, Schedule, turns_of
 from tickdisk.replay.simulated import issue_simulated
 from tickdisk.replay.timing import behind_ns, lateness, ready_ns, summarise
-from tickdisk.replay.verify import Verified, verify
+from tickdisk.replay.verify import verify
 
 __all__ = [
     "FIO",
     "ORDERS",
-    "PACES",
     "TICKDISK",
     "Bench",
-    "InitialFiles",
     "Plan",
-    "ReplayResult",
     "Schedule",
-    "Turns",
-    "Verified",
     "behind_ns",
     "cost_screen",
     "costs",
@@ -48,7 +41,6 @@ __all__ = [
     "payload",
     "plan",
     "prepare",
-    "read_timings",
     "ready_ns",
     "rename_blanks",
     "replay_by_fio",
@@ -58,5 +50,4 @@ __all__ = [
     "verify",
     "write_for_fio",
     "write_iolog",
-    "write_timings",
 ]

@@ -62,6 +62,12 @@ class _Walk:
             self.names[path] = content
         return content
 
+    def rename(self, path: str, other: str) -> None:
+        content = self.content(path, is_certain=True)
+        if other != path:
+            self.name(other, content)
+            self.name(path, None)
+
     def open(self, path: str, expected: int, *, cuts: bool) -> None:
         if expected < 0:
             if path not in self.names:
@@ -100,8 +106,7 @@ def beginning(requests: pd.DataFrame, folders: frozenset[str]) -> InitialFiles:
             walk.content(path, is_certain=True)
             walk.name(path, None)
         elif op == "rename":
-            walk.name(other, walk.content(path, is_certain=True))
-            walk.name(path, None)
+            walk.rename(path, other)
         else:
             content = walk.use(path)
             if op == "close":

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.foundation.numbers import number
+from tickdisk.foundation.numbers import NS_PER_MS, number
 
-_NS_PER_MS = 1e6
 _COLUMNS = ("total", "p50", "p99", "longest")
 
 
@@ -38,7 +37,7 @@ def _spent(where: str, ns: NDArray[np.float64]) -> dict[str, float]:
         return {f"{where}_{name}_ms": 0.0 for name in _COLUMNS}
     p50, p99 = np.quantile(ns, [0.5, 0.99], method="inverted_cdf")
     values = (ns.sum(), p50, p99, ns.max())
-    return {f"{where}_{name}_ms": float(value) / _NS_PER_MS for name, value in zip(_COLUMNS, values, strict=True)}
+    return {f"{where}_{name}_ms": float(value) / NS_PER_MS for name, value in zip(_COLUMNS, values, strict=True)}
 
 
 def screen(table: pd.DataFrame) -> Iterator[str]:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk import device
-from tickdisk.foundation import host
+from tickdisk.foundation import host, table
 from tickdisk.foundation.files import write_json
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
-from tickdisk.replay.log import write_timings
 from tickdisk.replay.plan import Plan, load_capture, plan
 from tickdisk.replay.prepare import prepare
 from tickdisk.replay.simulated import issue_simulated
@@ -91,7 +90,7 @@ def _replay(
     else:
         replayed = issue_simulated(planned, bench.model)
         load = meter.read()
-    write_timings(output / f"{name}.parquet", replayed.timings)
+    table.write("replay", output / f"{name}.parquet", replayed.timings)
     return {
         "name": name,
         "tool": tool,

@@ -53,7 +53,7 @@ class PageCache:
 
     def __init__(self, reach: dict[str, int], sizes: Mapping[str, int], folders: Container[str] = ()) -> None:
         """Begins cold. `reach` has the largest offset at which a file is used, and `sizes` its first size, by path."""
-        self._reach, self._sizes, self._folders, self._files, self._end = reach, sizes, folders, dict[str, _File](), 0
+        self._reach, self._sizes, self._folders, self._files, self._end = reach, dict(sizes), folders, dict[str, _File](), 0
         self._journal = sum(reach.values()) // 2 // PAGE * PAGE
         self._names_changed = False
 
@@ -81,10 +81,12 @@ class PageCache:
                 kept.size, kept.is_grown = length, True
             case "unlink":
                 self._files.pop(file, None)
+                self._sizes.pop(file, None)
                 self._names_changed = True
-            case "rename":
+            case "rename" if file != other:
                 self._files[other] = self._file(file)
                 del self._files[file]
+                self._sizes.pop(file, None)
                 self._names_changed = True
         return [[]]
 

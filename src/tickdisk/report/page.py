@@ -12,7 +12,7 @@ from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.numbers import joined_list
 from tickdisk.report.answers import Asked
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies.statement import Claim
+from tickdisk.studies.statement import Claim, singular
 
 _STYLE = "vendor/pico.classless.min.css"
 
@@ -91,7 +91,7 @@ def _claim(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     """Returns a claim with the size of its effect in words, which is "COUNT of N" if it counts the same things as n."""
     fact = evidence.facts.get(claim.effect)
     here = "" if fact is None else str(fact["text"])
-    if fact is not None and fact["unit"] == claim.counted:
+    if fact is not None and fact["unit"] in (claim.counted, singular(claim.counted)):
         here = f"{str(fact['short']).removesuffix(' ' + fact['unit'])} of {claim.n_text}"
     publication = claim.source.partition(":")[0].partition(",")[0]
     return {**dict(claim), "here": here, "experiment": claim.id.partition(".")[0], "publication": publication}

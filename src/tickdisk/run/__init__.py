@@ -6,8 +6,8 @@ recorded is written as tables. A life that was disturbed from outside is replace
 """
 
 from tickdisk.run.cell import MANIFEST, run_cell
-from tickdisk.run.contract import Clause, check_server
+from tickdisk.run.contract import check_server
 from tickdisk.run.progress import Progress
-from tickdisk.run.traffic import Traffic, measure_traffic
+from tickdisk.run.traffic import measure_traffic
 
-__all__ = ["MANIFEST", "Clause", "Progress", "Traffic", "check_server", "measure_traffic", "run_cell"]
+__all__ = ["MANIFEST", "Progress", "check_server", "measure_traffic", "run_cell"]

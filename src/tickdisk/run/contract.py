@@ -14,7 +14,8 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_json
 
 _S = 1_000_000_000
-_SPEC = server.WorldSpec(seed=42, edge_blocks=25)
+SPEC = server.WorldSpec(seed=42, edge_blocks=25)
+"""World of a server that is tried outside of a run."""
 _LEAD_S = 1.0
 _BURN_MS = 400
 _END_S = 10.0
@@ -47,7 +48,7 @@ def check_server(kind: server.Server, folder: Path, *, port: int, players: int =
     program = kind.check()
     yield Clause("program", True, f"{program.version}, {program.binary}")
     world = folder / "world"
-    described = kind.make_world(world, _SPEC, folder / "logs")
+    described = kind.make_world(world, SPEC, folder / "logs")
     yield Clause(
         "world", len(described["places"]) >= 2 * players, f"{described['blocks_stored']} pieces, {described['seconds']} s"
     )
@@ -73,9 +74,9 @@ class _Rehearsal:
 
 def _world_clauses(kind: server.Server, world: Path, folder: Path) -> Iterator[Clause]:
     started = time.monotonic()
-    kind.make_world(world, _SPEC, folder / "logs")
+    kind.make_world(world, SPEC, folder / "logs")
     yield Clause("a world that is there is kept", time.monotonic() - started < 1, f"{time.monotonic() - started:.2f} s")
-    other = server.WorldSpec(_SPEC.seed + 1, _SPEC.edge_blocks)
+    other = server.WorldSpec(SPEC.seed + 1, SPEC.edge_blocks)
     yield _refused("a world of another spec is refused", lambda: kind.make_world(world, other, folder / "logs"))
     strange = folder / "strange"
     strange.mkdir()

@@ -13,11 +13,10 @@ import numpy as np
 from tickdisk import player, server
 from tickdisk.foundation import host, process
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.run.contract import SPEC
 
 _S = 1_000_000_000
 _CLONE_NEWNET = 0x40000000
-_SPEC = server.WorldSpec(seed=42, edge_blocks=25)
-_PORT = 30123
 _IDLE_S = 3.0
 """Time in s that is measured without players."""
 _JOINS_S = 3.0
@@ -65,11 +64,11 @@ def measure_traffic(
     _enter_own_network()
     world, fast, logs = folder / "world", folder / "fast", folder / "logs"
     say(f"{kind.title}: the world is made")
-    places = kind.make_world(world, _SPEC, logs)["places"]
+    places = kind.make_world(world, SPEC, logs)["places"]
     if players > len(places):
         raise TickdiskError(f"the world has room for {len(places)} players, not for {players}; give fewer")
     say(f"{kind.title}: the server starts")
-    running = kind.start(world, port=_PORT, folder=fast, logs=logs)
+    running = kind.start(world, port=server.PORT, folder=fast, logs=logs)
     try:
         time.sleep(_SETTLES_S)
         idle = _counted(running.pid, 0, _IDLE_S)
@@ -77,7 +76,7 @@ def measure_traffic(
         expected = player.write_trace(trace, _events(players, seconds))
         started_ns = time.monotonic_ns() + _S
         say(f"{kind.title}: {players} players join")
-        with player.start_players(kind.clients, f"127.0.0.1:{_PORT}", trace, started_ns, fast, logs) as clients:
+        with player.start_players(kind.clients, f"127.0.0.1:{server.PORT}", trace, started_ns, fast, logs) as clients:
             begin_s = started_ns / _S + _JOINS_S + _SETTLES_S
             time.sleep(max(0.0, begin_s - time.monotonic()))
             busy = _counted(running.pid, players, seconds)

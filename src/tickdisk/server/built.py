@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
 from tickdisk.server.contract import Launch, Program, Server
-from tickdisk.server.program import built, environment
+from tickdisk.server.program import built, environment, log_lines
 from tickdisk.server.world import WorldSpec
 
 
@@ -38,13 +37,7 @@ class BuiltServer(Server):
 
     def errors(self, log: Path) -> list[str]:
         """Returns the messages of the errors in the server's log, in order. Raises TickdiskError if there is no log."""
-        try:
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        except FileNotFoundError as error:
-            raise TickdiskError(
-                f"{log} does not exist, so the server cannot have run; look at the output of its process"
-            ) from error
-        return [line.partition(self.error)[2] for line in lines if self.error in line]
+        return [line.partition(self.error)[2] for line in log_lines(log) if self.error in line]
 
     def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -5,11 +5,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.server.contract import Program, Server
-
-_BUILD = Path("build")
-_REPOSITORY = Path(__file__).parents[3]
 
 
 def sha256_of(files: Sequence[Path]) -> str:
@@ -26,9 +24,14 @@ def environment() -> dict[str, str]:
 
 
 def built(server: Server, version: str) -> Program:
-    """Returns the program of a server in the folder `build`, here or in the checkout. Raises TickdiskError if it is missing."""
-    name = str(server.needs.built)
-    found = next((path for folder in (Path(), _REPOSITORY) if (path := folder / _BUILD / name).is_file()), None)
-    if found is None:
-        raise TickdiskError(f"{server.title} was not built: {_BUILD / name} does not exist; run `make setup`, which says why")
-    return Program(str(found.absolute()), version, sha256_of([found]))
+    """Returns the program of a server that the set-up built. Raises TickdiskError if it was not built."""
+    found = process.built(str(server.needs.built))
+    return Program(str(found), version, sha256_of([found]))
+
+
+def log_lines(log: Path) -> list[str]:
+    """Returns the lines of a server's log. Raises TickdiskError if there is no log, because every server writes one."""
+    try:
+        return log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError as error:
+        raise TickdiskError(f"{log} does not exist, so the server cannot have run; look at the output of its process") from error

@@ -8,6 +8,9 @@ from pathlib import Path
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
 
+PORT = 30123
+"""Port on 127.0.0.1 of a server that is tried outside of a run."""
+
 
 def last_words(child: Child, log: Path, lines: int = 6) -> str:
     """Returns the last lines of the file `log`, or of the output if there is no log yet, as one line, which may be empty."""

@@ -32,13 +32,14 @@ from tickdisk.stats.decide import Controls, Decision, Key, Plan, Roles, Verdict,
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
-from tickdisk.stats.mean import Mean, over_lives
+from tickdisk.stats.mean import ALPHA, Mean, half_length, over_lives
 from tickdisk.stats.order import OrderEffect, order_effect
 from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
-from tickdisk.stats.quantile import Quantile, ecdf, minimum_n, minimum_n_interval, quantile
+from tickdisk.stats.quantile import Quantile, ecdf, estimate, minimum_n, minimum_n_interval, quantile
 from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
+    "ALPHA",
     "AnyWord",
     "BoundWord",
     "Bounds",
@@ -46,7 +47,6 @@ __all__ = [
     "ClientsSaturated",
     "Contrast",
     "ControlFailed",
-    "Controls",
     "Decision",
     "FewerThanPlanned",
     "FilesUnknown",
@@ -63,13 +63,11 @@ __all__ = [
     "PointsNotJudged",
     "Quantile",
     "Roles",
-    "Sensitivity",
     "Slope",
     "StepsNotValid",
     "TooFew",
     "Undecided",
     "Verdict",
-    "Word",
     "adjusted",
     "block_length",
     "causes_of",
@@ -79,7 +77,9 @@ __all__ = [
     "detectable_ratio",
     "dose_bounds",
     "ecdf",
+    "estimate",
     "family_power",
+    "half_length",
     "holm",
     "life_contrasts",
     "life_log_ratios",

@@ -1,11 +1,14 @@
-"""Means over server lives, the unit of analysis."""
+"""Means over server lives, the unit of analysis, and Student's interval."""
 
 from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+
+ALPHA = 0.05
+"""One minus the confidence of an interval for which no plan says another."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,15 @@ class Mean:
     """Number of lives whose value is finite."""
 
 
-def over_lives(values: ArrayLike, alpha: float = 0.05) -> Mean:
+def half_length(error: ArrayLike, n: int, alpha: float) -> NDArray[np.float64]:
+    """Returns half the length of Student's interval at confidence 1 - alpha.
+
+    `error` is the standard error of one or more estimates from n independent values. The result has the shape of `error`.
+    """
+    return np.asarray(stats.t.ppf(1 - alpha / 2, n - 1) * np.asarray(error, dtype=float))
+
+
+def over_lives(values: ArrayLike, alpha: float) -> Mean:
     """Computes the mean of one value for each life, shape (n,), and its interval at confidence 1 - alpha.
 
     Values that are not finite are left out. The interval and the p value are NaN for fewer than two finite values.
@@ -36,6 +47,6 @@ def over_lives(values: ArrayLike, alpha: float = 0.05) -> Mean:
     if n < 2:  # noqa: PLR2004 - a variance needs two
         return Mean(mean, nan, nan, nan, n)
     error = float(finite.std(ddof=1)) / n**0.5
-    half = float(stats.t.ppf(1 - alpha / 2, n - 1)) * error
+    half = float(half_length(error, n, alpha))
     p = float(stats.t.sf(mean / error, n - 1)) if error > 0 else float(mean <= 0)
     return Mean(mean, mean - half, mean + half, p, n)

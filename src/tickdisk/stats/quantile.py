@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from tickdisk.stats.mean import ALPHA
+
 
 @dataclass(frozen=True)
 class Quantile:
@@ -30,7 +32,7 @@ def minimum_n(q: float) -> int:
     return ceil(1 / (1 - Fraction(str(max(q, 1 - q)))))
 
 
-def minimum_n_interval(q: float, level: float = 0.95) -> int:
+def minimum_n_interval(q: float, level: float = 1 - ALPHA) -> int:
     """Returns the smallest sample size for which two order statistics enclose a quantile with probability `level` (Wilks 1941).
 
     At 95 % the size is 6 for the median, 59 for p95, 299 for p99 and 2995 for p99.9.
@@ -41,19 +43,26 @@ def minimum_n_interval(q: float, level: float = 0.95) -> int:
     return n
 
 
-def quantile(values: ArrayLike, q: float, level: float = 0.95) -> Quantile | None:
-    """Estimates a quantile of a sample of the shape (n,) with an interval, both in its unit. None for fewer than `minimum_n(q)`
-    values.
+def estimate(values: ArrayLike, q: float) -> float | None:
+    """Estimates a quantile of a sample of the shape (n,) in its unit. None for fewer than `minimum_n(q)` values.
 
-    The estimate is median-unbiased (Hyndman and Fan 1996, type 8). The interval's ends are the closest order statistics that
+    The estimate is median-unbiased (Hyndman and Fan 1996, type 8).
+    """
+    sample = np.asarray(values, dtype=float)
+    return None if sample.size < minimum_n(q) else float(np.quantile(sample, q, method="median_unbiased"))
+
+
+def quantile(values: ArrayLike, q: float, level: float = 1 - ALPHA) -> Quantile | None:
+    """Estimates a quantile of a sample of the shape (n,) as `estimate` does, with an interval in the same unit.
+
+    The interval's ends are the closest order statistics that
     enclose the quantile with a probability of at least `level`, for independent values (Hahn and Meeker 1991, section 5.2). Ticks
     are not independent.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
-    n = ordered.size
-    if n < minimum_n(q):
+    n, value = ordered.size, estimate(ordered, q)
+    if value is None:
         return None
-    value = float(np.quantile(ordered, q, method="median_unbiased"))
     if n < minimum_n_interval(q, level):
         return Quantile(value, nan, nan, n)
     cumulative = stats.binom.cdf(np.arange(n + 1), n, q)

@@ -19,13 +19,12 @@ from tickdisk.studies.netcode import study as netcode
 from tickdisk.studies.other_servers import study as other_servers
 from tickdisk.studies.pools import study as pools
 from tickdisk.studies.replay import study as replay
-from tickdisk.studies.statement import VERDICTS, Claim, Fact, Statement
+from tickdisk.studies.statement import Claim, Fact, Statement
 from tickdisk.studies.store import study as store
 from tickdisk.studies.study import Study
 from tickdisk.studies.switchback import study as switchback
 
 __all__ = [
-    "VERDICTS",
     "Claim",
     "Fact",
     "Given",

@@ -119,7 +119,7 @@ def count_text(n: int, counted: str) -> str:
     >>> count_text(1, "lives"), count_text(12, "update rates")
     ('1 life', '12 update rates')
     """
-    return f"{numbers.number(n)} {_singular(counted) if n == 1 else counted}"
+    return f"{numbers.number(n)} {singular(counted) if n == 1 else counted}"
 
 
 def fact_name(metric: str) -> str:
@@ -149,9 +149,15 @@ def _number(value: float | None) -> float | int | None:
     return int(value) if isinstance(value, int) else float(value)
 
 
-def _singular(unit: str) -> str:
-    """Returns the singular of a word for what is counted. The units s and ms stay as they are."""
-    return "life" if unit == "lives" else unit[:-1] if unit.endswith("s") and len(unit) > len("ms") else unit
+def singular(unit: str) -> str:
+    """Returns the singular of a word for what is counted, or of a rate such as requests/s. The units s and ms stay as they are.
+
+    >>> singular("lives"), singular("requests/s"), singular("ms")
+    ('life', 'request/s', 'ms')
+    """
+    counted, per, time = unit.partition("/")
+    one = "life" if counted == "lives" else counted[:-1] if counted.endswith("s") and len(counted) > len("ms") else counted
+    return f"{one}{per}{time}"
 
 
 class Statement:
@@ -192,7 +198,7 @@ class Statement:
         TickdiskError if the name is taken or has other characters.
         """
         low, high = interval if interval is not None else (None, None)
-        unit = _singular(unit) if value == 1 and isinstance(value, int) else unit
+        unit = singular(unit) if value == 1 and isinstance(value, int) else unit
         return self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
 
     def word(self, name: str, word: str, *, source: str, note: str = "") -> Fact:

@@ -12,10 +12,9 @@ from tickdisk.trace.cgroup import Cgroup, remove_abandoned
 from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
 from tickdisk.trace.parse import Capture, parse
-from tickdisk.trace.record import RAW, RawCapture, Recording, Target, Tool, is_raw_capture, start
+from tickdisk.trace.record import RawCapture, Recording, Target, Tool, is_raw_capture, start
 
 __all__ = [
-    "RAW",
     "Capture",
     "Cgroup",
     "Command",

@@ -42,8 +42,6 @@ class Opened:
     """Absolute path of the file when it was opened."""
     flags: int
     """Flags of open(2), such as O_APPEND."""
-    since_ns: int
-    """Time in ns at which it was opened, or at which the snapshot that shows it was taken."""
     position: int = 0
     """Position in bytes from a snapshot, or 0 for a file that was opened during the capture."""
     size: int | None = None
@@ -172,7 +170,7 @@ class _Follower:
         touched = set(before.loc[opening, "result"]) | set(before.loc[before["number"].isin(_AT_START), "fd"])
         for name, (path, flags, position, size) in snapshot["files"].items():
             if int(name) not in touched:
-                opened = self._open(Opened(path, flags, snapshot["at_ns"], position, size))
+                opened = self._open(Opened(path, flags, position, size))
                 self._set(process, state, int(name), 0, (opened, bool(flags & O_CLOEXEC)))
 
     def event(self, event: Event) -> None:
@@ -230,7 +228,7 @@ class _Follower:
             state.cwd = path
         elif call.op == "open" and row.result >= 0:
             flags = row.second if call.length is not None else 0
-            opened = self._open(Opened(path, flags, row.end_ns))
+            opened = self._open(Opened(path, flags))
             self._set(row.process, state, row.result, row.end_ns, (opened, bool(flags & O_CLOEXEC)))
 
     def _duplicate(self, row: Any, state: _Process, name: str) -> None:

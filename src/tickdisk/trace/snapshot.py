@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import state_of
 
-_STARTED = 19
-"""Position of starttime after the command in /proc/PID/stat, see proc(5)."""
 _DELETED = " (deleted)"
 
 
@@ -20,12 +19,11 @@ def snapshot(pid: int) -> dict[str, Any]:
     each thread. `files` has [path, flags, position, size] for each descriptor. `maps` has [start, end, offset, device as
     major:minor, inode, path] for each mapped file. Sockets, pipes and the like have no path and are left out.
     """
-    proc = Path(f"/proc/{pid}")
+    proc, found = Path(f"/proc/{pid}"), state_of(pid)
     try:
-        started = int((proc / "stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[_STARTED])
         return {
             "pid": pid,
-            "started": started,
+            "started": 0 if found is None else found.started,  # a process that is gone has no root either
             "root": str((proc / "root").readlink()),
             "cwd": str((proc / "cwd").readlink()),
             "threads": dict(_threads(proc)),

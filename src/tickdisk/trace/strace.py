@@ -26,6 +26,9 @@ _POLL_S = 0.01
 _APPENDING = re.compile(rb'"((?:[^"\\]|\\.)*)", [^"()]*O_APPEND')
 COMMAND_OPTIONS = ("-DDD", "--seccomp-bpf", "-q", "--")
 """Options of strace for a command. strace becomes the command's grandchild, and a filter in the kernel spares other calls."""
+_ESCAPED = re.compile(rb"\\([0-7]{1,3}|.)")
+_ESCAPES = dict(zip(b"tnvfr", b"\t\n\v\f\r", strict=True))
+"""Bytes that strace writes as a backslash and a letter, by the letter. It writes others as octal numbers."""
 _ATTACHED = re.compile(r"Process (\d+) attached")
 
 
@@ -89,7 +92,7 @@ class Strace:
             raise TickdiskError(f"strace did not end within {_WRITE_S:g} s; is a traced process stuck in the kernel?")
         if self._child is not None:
             self._child.wait(_LAST_S)
-        return {"version": version(), "sizes": self._sizes()}
+        return {"version": version(), "sizes": _sizes(self._raw.read_bytes(), self._cwds)}
 
     def kill(self) -> None:
         """Kills strace, if it has not ended already. The object cannot be used any more."""
@@ -112,14 +115,26 @@ class Strace:
     def _ended(self, timeout_s: float) -> bool:
         return bool(select.select([self._tracer], [], [], timeout_s)[0])
 
-    def _sizes(self) -> dict[str, int]:
-        sizes = {}
-        for name in set(_APPENDING.findall(self._raw.read_bytes())):
-            for cwd in self._cwds:
-                path = Path(os.path.normpath(cwd / os.fsdecode(name)))
-                if path.is_file():
-                    sizes[str(path)] = path.stat().st_size
-        return sizes
+
+def _sizes(output: bytes, cwds: Sequence[Path]) -> dict[str, int]:
+    """Returns the present size of each file that was opened with O_APPEND, by path. Relative paths are below one of `cwds`."""
+    sizes = {}
+    for name in set(_APPENDING.findall(output)):
+        for cwd in cwds:
+            path = Path(os.path.normpath(cwd / os.fsdecode(_unescaped(name))))
+            if path.is_file():
+                sizes[str(path)] = path.stat().st_size
+    return sizes
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Returns the bytes of a name that strace wrote."""
+
+    def byte(match: re.Match[bytes]) -> bytes:
+        said = match[1]
+        return bytes([int(said, 8)]) if said[0] in b"01234567" else bytes([_ESCAPES.get(said[0], said[0])])
+
+    return _ESCAPED.sub(byte, text)
 
 
 def _tracer_of(pid: int) -> int:

@@ -6,19 +6,7 @@ the sizing table, which says up to which storage latency each metric is good, an
 
 from tickdisk.report.answers.asked import Asked
 from tickdisk.report.answers.disk import effects_of_disk
-from tickdisk.report.answers.dose import Row
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
-from tickdisk.report.answers.questions import QUESTIONS, Answer, Answers, answer
+from tickdisk.report.answers.questions import QUESTIONS, Answers, answer
 
-__all__ = [
-    "QUESTIONS",
-    "Answer",
-    "Answers",
-    "Asked",
-    "Effect",
-    "Row",
-    "ServerResult",
-    "answer",
-    "effects_of_disk",
-    "sentences",
-]
+__all__ = ["QUESTIONS", "Answers", "Asked", "Effect", "ServerResult", "answer", "effects_of_disk", "sentences"]

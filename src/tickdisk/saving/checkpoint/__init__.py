@@ -7,10 +7,10 @@ which cells change in each tick: at random, as a game that is played changes the
 `cases` and `sweep` simulate many inputs and readings for the figures of `tickdisk.studies.checkpoint`.
 """
 
-from tickdisk.saving.checkpoint.game import ATTRIBUTES, UNITS, KnightsAndArchers
-from tickdisk.saving.checkpoint.inputs import GameTrace, Input, RecordedTrace, ZipfTrace, load_trace, trace_of_life
+from tickdisk.saving.checkpoint.game import ATTRIBUTES, KnightsAndArchers
+from tickdisk.saving.checkpoint.inputs import GameTrace, ZipfTrace, load_trace, trace_of_life
 from tickdisk.saving.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, PARTIAL_LOG, Algorithm, Costs, Readings, State
-from tickdisk.saving.checkpoint.published import Anchor, PublishedCheckpoint, load_published
+from tickdisk.saving.checkpoint.published import PublishedCheckpoint, load_published
 from tickdisk.saving.checkpoint.simulate import WORK, Outcome, Run, simulate
 from tickdisk.saving.checkpoint.sweep import (
     DEFAULT_RATE,
@@ -35,19 +35,15 @@ __all__ = [
     "PARTIAL_LOG",
     "PLACES",
     "STATED",
-    "UNITS",
     "VARIANTS",
     "WORK",
     "Algorithm",
-    "Anchor",
     "Costs",
     "GameTrace",
-    "Input",
     "KnightsAndArchers",
     "Outcome",
     "PublishedCheckpoint",
     "Readings",
-    "RecordedTrace",
     "Run",
     "State",
     "Sweep",

@@ -32,8 +32,6 @@ ATTRIBUTES = (
 unit that it last pursued, struck or healed, or -1. `strength` is the health that a strike takes or a healing gives, `reach` its
 largest distance in fields, and `rest` the number of ticks after it in which the unit cannot act.
 """
-KINDS = ("knight", "archer", "healer")
-"""Kinds of units, in the order of their numbers in the table."""
 
 
 class KnightsAndArchers:
@@ -56,7 +54,10 @@ class KnightsAndArchers:
         return np.frombuffer(self._game.step(), dtype="<u4")
 
     def units(self) -> pd.DataFrame:
-        """Returns the units after the last tick, one a row, with the columns ATTRIBUTES. `kind` is an index into KINDS."""
+        """Returns the units after the last tick, one a row, with the columns ATTRIBUTES.
+
+        `kind` is 0 for a knight, 1 for an archer, and 2 for a healer.
+        """
         values = np.frombuffer(self._game.values(), dtype="<i4").reshape(-1, len(ATTRIBUTES))
         return pd.DataFrame(values, columns=list(ATTRIBUTES))
 

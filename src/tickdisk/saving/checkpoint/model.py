@@ -4,7 +4,9 @@ something open.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tickdisk.foundation.record import Record
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -40,11 +42,7 @@ numbers. A write of the whole state then ends exactly with the twentieth tick, a
 _BYTES = {"GB/s": 1e9, "GiB/s": 2.0**30, "MB/s": 1e6, "MiB/s": 2.0**20}
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class State(_Strict):
+class State(Record):
     """The state that is saved: a table of cells, which is cut into objects of neighbouring cells.
 
     The cells of a row are neighbours, unless a trace says that the cells of a column are.
@@ -67,7 +65,7 @@ class State(_Strict):
         return -(-self.rows * self.columns // self.object_cells)
 
 
-class Costs(_Strict):
+class Costs(Record):
     """The parameters of the cost model. The defaults are those of the paper, with the units that fit its published times best."""
 
     tick_hz: Positive = 30
@@ -130,7 +128,7 @@ class Costs(_Strict):
         return tuple(round(value * UNITS_PER_S) for value in seconds)
 
 
-class Readings(_Strict):
+class Readings(Record):
     """The readings of the paper, where it leaves something open. With the defaults, most of the published numbers come out."""
 
     updates_at: Literal["start", "spread"] = "start"

@@ -2,18 +2,12 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 from tickdisk.saving.checkpoint.model import Algorithm
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Anchor(_Strict):
+class Anchor(Record):
     """A published number that the simulator should reproduce. `value` is in `unit`."""
 
     name: str
@@ -22,7 +16,7 @@ class Anchor(_Strict):
     statement: str
 
 
-class Log(_Strict):
+class Log(Record):
     """The published time of a checkpoint under the algorithms that write a partial log (`PARTIAL_LOG`), at one update rate."""
 
     updates_per_tick: int
@@ -31,14 +25,14 @@ class Log(_Strict):
     """Time of a checkpoint under Naive-Snapshot over that under these algorithms."""
 
 
-class CrossOver(_Strict):
+class CrossOver(Record):
     """The published update rate below which some algorithms add less time to a tick than Naive-Snapshot does."""
 
     updates_per_tick: int
     algorithms: list[Algorithm]
 
 
-class CopyOnUpdateExtremes(_Strict):
+class CopyOnUpdateExtremes(Record):
     """The published extremes of the time that copy-on-update methods (`COPY_ON_UPDATE`) add to a tick, over all update rates.
     Both are relative to Naive-Snapshot at the same update rate.
     """
@@ -49,7 +43,7 @@ class CopyOnUpdateExtremes(_Strict):
     """Largest factor by which they add more time to a tick than Naive-Snapshot."""
 
 
-class HalfTick(_Strict):
+class HalfTick(Record):
     """The update rate and the ticks of the published figure that shows which algorithms lengthen a tick by more than half."""
 
     updates_per_tick: int
@@ -57,14 +51,14 @@ class HalfTick(_Strict):
     last_tick: int
 
 
-class GameSize(_Strict):
+class GameSize(Record):
     """The published size of the game Knights and Archers, and its mean number of updates per tick."""
 
     units: int
     updates_per_tick: int
 
 
-class Eager(_Strict):
+class Eager(Record):
     """The published overhead of an eager algorithm, which copies at the beginning of a checkpoint, at one high update rate."""
 
     algorithm: Algorithm
@@ -73,7 +67,7 @@ class Eager(_Strict):
     """Mean time that the algorithm adds to a tick."""
 
 
-class PublishedCheckpoint(_Strict):
+class PublishedCheckpoint(Record):
     """The printed numbers of Vaz Salles et al. (VLDB 2009), from the section `checkpoint` of `data/published.yaml`."""
 
     source: str
@@ -96,14 +90,4 @@ def load_published(path: Path = Path("data/published.yaml")) -> PublishedCheckpo
 
     Raises TickdiskError if the file does not exist, or a key is missing, unknown or wrong. The message names the key.
     """
-    published = read_yaml(path, "run from the project's folder")
-    try:
-        return PublishedCheckpoint.model_validate(published["checkpoint"])
-    except (KeyError, TypeError) as error:
-        raise TickdiskError(
-            f"{path} has no section `checkpoint` that can be read ({error}); restore the file from the repository"
-        ) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise TickdiskError(f"{path}, key checkpoint.{key}: {first['msg']}; correct that entry") from error
+    return read_section(PublishedCheckpoint, path, "checkpoint")

@@ -9,18 +9,20 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import whole
+from tickdisk.foundation import table
 from tickdisk.saving.checkpoint.inputs import GameTrace, Input, ZipfTrace
 from tickdisk.saving.checkpoint.model import ALGORITHMS, Costs, Readings
 from tickdisk.saving.checkpoint.published import PublishedCheckpoint
 from tickdisk.saving.checkpoint.simulate import Outcome, Run, simulate
 
-SCHEMA_VERSION = "1"
-TABLES = ("runs", "ticks", "checkpoints")
+_TABLES = {
+    "checkpoints": "tick begin_s end_s pause_ms objects bytes copied is_full recovery_s run",
+    "ticks": "tick overhead_ms length_ms run",
+    "runs": "run sweep reading rate skew updates_per_tick algorithm ticks overhead_ms longest_ms checkpoint_s recovery_s "
+    "checkpoints pause_ms objects bytes copied updates_per_s",
+}
+"""Columns that the tables must have, by name in the order in which they are written."""
 DEFAULT_RATE, DEFAULT_SKEW = 64_000, 0.8
 """Updates per tick of the sweep over skews, and skew of the sweep over update rates."""
 STATED, VARIED = "as stated", "varied"
@@ -188,28 +190,9 @@ def _described(case: Case, outcome: Outcome) -> dict[str, Any]:
 
 def write_sweep(found: Sweep, folder: Path) -> None:
     """Writes the tables as `checkpoints.parquet`, `ticks.parquet` and, at last, `runs.parquet`, each only when it is whole."""
-    for name in reversed(TABLES):
-        arrow = pa.Table.from_pandas(getattr(found, name), preserve_index=False)
-        metadata = {b"schema_version": SCHEMA_VERSION.encode(), b"table": f"checkpoint_{name}".encode()}
-        with whole(folder / f"{name}.parquet") as partial:
-            pq.write_table(
-                arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **metadata}), partial, compression="zstd"
-            )
+    table.write_tables(folder, {name: getattr(found, name) for name in _TABLES})
 
 
 def read_sweep(folder: Path) -> Sweep:
-    """Reads tables that `write_sweep` wrote.
-
-    Raises TickdiskError if a file is missing, is not Parquet, or was written by another version of the schema.
-    """
-    tables = {}
-    for name in TABLES:
-        path = folder / f"{name}.parquet"
-        try:
-            arrow = pq.read_table(path)
-        except (FileNotFoundError, pa.ArrowInvalid) as error:
-            raise TickdiskError(f"{path} is missing or is not a Parquet file; run `tickdisk checkpoint sweep`") from error
-        if (arrow.schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
-            raise TickdiskError(f"{path} is of another version of this program; run `tickdisk checkpoint sweep` again")
-        tables[name] = arrow.to_pandas()
-    return Sweep(**tables)
+    """Reads tables that `write_sweep` wrote. Raises TickdiskError if a file is missing, or has other columns."""
+    return Sweep(**table.read_tables(folder, _TABLES, "run `tickdisk checkpoint sweep`"))

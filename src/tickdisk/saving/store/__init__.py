@@ -8,7 +8,7 @@ damaged. `campaign` ends lives by a kill or a power cut, and compares each recov
 """
 
 from tickdisk.saving.store.advice import Advice, advise
-from tickdisk.saving.store.calibrated import PAPER, REAL, TERMS, Calibrated, calibrate, predict
+from tickdisk.saving.store.calibrated import PAPER, TERMS, Calibrated, calibrate, predict
 from tickdisk.saving.store.compare import (
     FIT_RATES,
     LEAST_MS,
@@ -20,36 +20,31 @@ from tickdisk.saving.store.compare import (
     read_comparison,
     write_comparison,
 )
-from tickdisk.saving.store.crash import AIMED, Crash, PowerCut, ProcessKill, campaign, cutter
+from tickdisk.saving.store.crash import ProcessKill, campaign, cutter
 from tickdisk.saving.store.life import ALGORITHMS, LATER_ALGORITHMS, Life, Setting, live, started
-from tickdisk.saving.store.machine import Machine, measure_machine
-from tickdisk.saving.store.recovery import Recovered, StoreRefused, cells_in, recover, verify
+from tickdisk.saving.store.machine import Machine
+from tickdisk.saving.store.recovery import StoreRefused, cells_in, recover, verify
 from tickdisk.saving.store.study import Findings, Game, check_device_memory, device_bytes, read_study, study, write_study
 from tickdisk.saving.store.trial import Design, trials
 
 __all__ = [
-    "AIMED",
     "ALGORITHMS",
     "FIT_RATES",
     "LATER_ALGORITHMS",
     "LEAST_MS",
     "PAPER",
     "RATES",
-    "REAL",
     "TERMS",
     "WITHIN",
     "Advice",
     "Calibrated",
     "Comparison",
-    "Crash",
     "Design",
     "Findings",
     "Game",
     "Life",
     "Machine",
-    "PowerCut",
     "ProcessKill",
-    "Recovered",
     "Setting",
     "StoreRefused",
     "advise",
@@ -62,7 +57,6 @@ __all__ = [
     "device_bytes",
     "lines",
     "live",
-    "measure_machine",
     "predict",
     "read_comparison",
     "read_study",

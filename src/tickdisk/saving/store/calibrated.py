@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 from scipy.optimize import least_squares, nnls
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import Record
 from tickdisk.saving import checkpoint
 from tickdisk.saving.checkpoint import WORK, Costs, Outcome, Readings, Run
 from tickdisk.saving.store.machine import Machine
@@ -41,10 +41,8 @@ _IMAGES = {"atomic_copy_dirty_objects": 2, "copy_on_update": 2, "partial_redo": 
 """Number of dirty bits that each update sets, by algorithm. The other algorithms have no dirty bits."""
 
 
-class Calibrated(BaseModel):
+class Calibrated(Record):
     """The calibrated cost model, as `calibrate` fits it on one machine."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     machine: Machine
     """Parameters of the machine, from micro-benchmarks that run alone."""

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
-from tickdisk.foundation import temporary
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, whole, write_json
+from tickdisk.foundation import record, table, temporary
 from tickdisk.saving import checkpoint
 from tickdisk.saving.store.calibrated import Calibrated, calibrate, predict
 from tickdisk.saving.store.machine import measure_machine
 from tickdisk.saving.store.trial import Design, interleaved
-from tickdisk.stats import quantile
+from tickdisk.stats import ALPHA, Mean, over_lives, quantile
 
 RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 """Update rates of the paper, in updates per tick."""
@@ -26,6 +23,11 @@ WITHIN = 0.3
 """Largest relative error of a prediction that counts as right."""
 LEAST_MS = 0.01
 """Smallest overhead in ms that can be told from no overhead."""
+_TABLES = {
+    "fitted": "rate life algorithm own_ms",
+    "tested": "rate life algorithm own_ms checkpoint_s slower model_ms calibrated_ms model_s calibrated_s",
+}
+"""Columns that the tables of a comparison must have."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,12 @@ class Comparison:
             high=medians["calibrated_ms"] / np.maximum(least, LEAST_MS),
         ).reset_index()
 
-    def slower(self) -> tuple[float, float, float, int]:
+    def slower(self) -> Mean:
         """Returns the share by which updates of the shadow (see `trials`) take longer while a checkpoint is being written.
 
-        The four values are the mean share over the lives in which it is known, the two ends of its 95 % interval (NaN for a
-        single life), and the number of these lives.
+        It is the mean over the lives in which it is known.
         """
-        shares = self.tested["slower"].dropna()
-        half = shares.sem() * student.ppf(0.975, max(1, len(shares) - 1))
-        return float(shares.mean()), float(shares.mean() - half), float(shares.mean() + half), len(shares)
+        return over_lives(self.tested["slower"], ALPHA)
 
     def summary(self) -> pd.DataFrame:
         """Sums up how well both models predict each algorithm, from `points`, with one row for each algorithm that they know.
@@ -145,24 +144,19 @@ def lines(found: Comparison) -> Iterator[str]:
         )
     for name, ns in found.calibrated.terms_ns.items():
         yield f"{name:16} {ns:12.2f} ns"
-    share, low, high, lives = found.slower()
-    yield f"updates of the shadow take {share:+.1%} [{low:+.1%}, {high:+.1%}] longer during a checkpoint, by {lives} lives"
+    share = found.slower()
+    ends = f"[{share.low:+.1%}, {share.high:+.1%}]"
+    yield f"updates of the shadow take {share.value:+.1%} {ends} longer during a checkpoint, by {share.n} lives"
     yield f"the writer passes an object in {found.calibrated.pass_ns:.0f} ns, and a sync takes {found.calibrated.sync_ms:.1f} ms"
 
 
 def write_comparison(found: Comparison, folder: Path) -> None:
     """Writes `fitted.parquet`, `tested.parquet` and, at last, `calibrated.json` to a folder, each only when it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("fitted", "tested"):
-        with whole(folder / f"{name}.parquet") as partial:
-            getattr(found, name).to_parquet(partial)
-    write_json(folder / "calibrated.json", found.calibrated.model_dump(mode="json"))
+    table.write_tables(folder, {name: getattr(found, name) for name in _TABLES})
+    record.write(folder / "calibrated.json", found.calibrated)
 
 
 def read_comparison(folder: Path) -> Comparison:
-    """Reads a comparison that `write_comparison` wrote. Raises TickdiskError if a file is missing."""
-    paths = [folder / name for name in ("calibrated.json", "fitted.parquet", "tested.parquet")]
-    for path in paths:
-        if not path.exists():
-            raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint compare --output {folder}`")
-    return Comparison(Calibrated.model_validate(read_json(paths[0])), *map(pd.read_parquet, paths[1:]))
+    """Reads a comparison that `write_comparison` wrote. Raises TickdiskError if a file is missing, or has other columns."""
+    advice = f"run `tickdisk checkpoint compare --output {folder}`"
+    return Comparison(record.read(Calibrated, folder / "calibrated.json", advice), **table.read_tables(folder, _TABLES, advice))

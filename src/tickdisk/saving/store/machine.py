@@ -6,19 +6,16 @@ from statistics import median
 from tempfile import TemporaryFile
 from time import perf_counter
 
-from pydantic import BaseModel, ConfigDict
-
 from tickdisk._native import store_micro
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import Record
 from tickdisk.saving.checkpoint import Costs, State
 
 _WRITE_BYTES = 1 << 20
 
 
-class Machine(BaseModel):
+class Machine(Record):
     """The parameters of the cost model, as `measure_machine` measures them for one size of state and one disk."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     state_bytes: int
     """Size of the state on which the times were measured."""

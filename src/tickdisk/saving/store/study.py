@@ -8,14 +8,17 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import device
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import whole
+from tickdisk.foundation import table
 from tickdisk.saving.checkpoint import State
 from tickdisk.saving.store.compare import Comparison, compare, read_comparison, write_comparison
 from tickdisk.saving.store.life import ALGORITHMS
 from tickdisk.saving.store.trial import Design, trials
 
 _SPARE_BYTES, _PAGE_BYTES = 1 << 30, 4096
+_TABLES = {
+    "games": "game state_bytes skew device tick_hz rate life algorithm added_ms longest_ms checkpoint_s recovery_s bytes "
+    "memory_bytes"
+}
 
 
 @dataclass(frozen=True)
@@ -101,15 +104,10 @@ def study(
 
 def write_study(found: Findings, folder: Path) -> None:
     """Writes `games.parquet` and the files of `write_comparison`, with `calibrated.json` at last, each only when it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with whole(folder / "games.parquet") as partial:
-        found.games.to_parquet(partial)
+    table.write_tables(folder, {"games": found.games})
     write_comparison(found.comparison, folder)
 
 
 def read_study(folder: Path) -> Findings:
-    """Reads results that `write_study` wrote. Raises TickdiskError if a file is missing."""
-    path = folder / "games.parquet"
-    if not path.exists():
-        raise TickdiskError(f"{path} is missing; run `tickdisk checkpoint study`")
-    return Findings(read_comparison(folder), pd.read_parquet(path))
+    """Reads results that `write_study` wrote. Raises TickdiskError if a file is missing, or has other columns."""
+    return Findings(read_comparison(folder), **table.read_tables(folder, _TABLES, "run `tickdisk checkpoint study`"))

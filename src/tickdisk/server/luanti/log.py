@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tickdisk.foundation.errors import TickdiskError
+from tickdisk.server.program import log_lines
 
 _LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d: (?P<level>[A-Z]*)\[(?P<thread>[^\]]*)\]: (?P<text>.*)$")
 
@@ -18,16 +18,11 @@ HARMLESS = {
 def check_log(path: Path) -> list[str]:
     """Returns the errors in the log of a Luanti server, in order, without those in `HARMLESS`.
 
-    An error that goes on over several lines is joined to one. Raises TickdiskError if there is no log, because a server that
-    wrote none did not run.
+    An error that goes on over several lines is joined to one. Raises TickdiskError if there is no log.
     """
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist, so the server cannot have run; look at the output of its process") from error
     problems: list[str] = []
     in_error = False
-    for line in lines:
+    for line in log_lines(path):
         match = _LINE.match(line)
         if match is None:
             if in_error and line.strip():

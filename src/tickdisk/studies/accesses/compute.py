@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tickdisk import accesses, stats
 from tickdisk.experiment import ACCESSES
 from tickdisk.foundation import table
+from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import LifeTables, Runs
 
 LINEAR = {kind: f"linear.{kind}" for kind in accesses.ARRIVALS}
@@ -104,13 +105,7 @@ def compute(
     """
     data = Runs(plan, runs, _NAME)
     decision, tables = data.decision, list(data.lives())
-    rules = stats.Plan(
-        data.design(ACCESSES).lives,
-        decision.minimum_lives,
-        decision.control_minimum_lives,
-        decision.margin if margin is None else margin,
-        decision.alpha,
-    )
+    rules = decide_by(decision, data.design(ACCESSES).lives, margin)
     selected = [accesses.select(_requests(life.folder)) for life in tables]
     lives = [_life(life, chosen.table) for life, chosen in zip(tables, selected, strict=True)]
     fitted, held_out = _split(lives)

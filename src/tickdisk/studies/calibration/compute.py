@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tickdisk import calibrate, stats
 from tickdisk import device as devices
+from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 
 QUANTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
@@ -177,12 +176,9 @@ def compute(calibration: str, fidelity: str) -> Results:
 
 def _raw_latencies_us(path: Path) -> dict[tuple[str, str], npt.NDArray[np.float64]]:
     """Returns the latencies in us of each device and job, without the requests that completed during the ramp."""
-    try:
-        raw = pq.read_table(path, columns=["device", "job", "latency_ns", "ramp"]).to_pandas()
-    except (FileNotFoundError, pa.ArrowInvalid) as error:
-        raise TickdiskError(f"{path} is missing or is not a Parquet file; run `tickdisk calibrate` again") from error
+    raw = table.read_columns(path, ["device", "job", "latency_ns", "ramp"], "run `tickdisk calibrate` again", others=False)
     by_job = raw[~raw["ramp"]].groupby(["device", "job"], observed=True)["latency_ns"]
-    return {(device, job): latencies_ns.to_numpy(float) / 1000 for (device, job), latencies_ns in by_job}
+    return {(str(device), str(job)): latencies_ns.to_numpy(float) / 1000 for (device, job), latencies_ns in by_job}
 
 
 def _device_job(
@@ -202,7 +198,7 @@ def _device_job(
 def _is_capped(device: calibrate.DeviceResult) -> bool:
     """Returns whether a device's floor is at least as long as its nominal latency."""
     model = devices.DeviceModel(**device.model)
-    return device.floor_ns >= calibrate.nominal_latency_ns(model, "read_write", _BLOCK_BYTES)
+    return device.floor_ns >= model.service_ns(_BLOCK_BYTES, "read_write")
 
 
 def _lines(measured: calibrate.Calibration, job: DeviceJob) -> list[calibrate.Line]:

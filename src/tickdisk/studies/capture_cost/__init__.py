@@ -9,6 +9,6 @@ from tickdisk.studies.capture_cost.show import FIGURES, TABLES
 from tickdisk.studies.capture_cost.state import state
 from tickdisk.studies.study import Analysis
 
-__all__ = ["Results", "study"]
+__all__ = ["study"]
 
 study = Analysis(compute, state, FIGURES, TABLES)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import qos, stats
+from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import Runs
 
 
@@ -138,9 +139,8 @@ def compute(
         Seed of random draws. If None, the seed of the plan.
     """
     decision = data.decision
-    margin = decision.margin if margin is None else margin
     extended = f"{planned} lives were planned, so claims are confirmatory only if BLOCKS was set before the first run"
-    plan = stats.Plan(planned, decision.minimum_lives, decision.control_minimum_lives, margin, decision.alpha)
+    plan = decide_by(decision, planned, margin)
     baseline, roles = data.role("baseline"), _roles(name, data, metrics, actions)
     arms = tuple(arm.arm for arm in data.arms if arm.role != "baseline")
     not_valid, unreached = data.not_valid(), data.unreached()
@@ -150,7 +150,9 @@ def compute(
         for metric in metrics:
             found = qos.contrasts_by_life(rows, metric, baseline=baseline, null=roles.null)
             logs |= {(metric, arm): found.get(arm, pd.Series(dtype=float)) for arm in arms}
-        contrasts = {key: stats.contrast(values.to_numpy(float), margin=margin, alpha=plan.alpha) for key, values in logs.items()}
+        contrasts = {
+            key: stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha) for key, values in logs.items()
+        }
         return Outcome(logs, contrasts, stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached))
 
     table = pd.concat(tables, ignore_index=True)

@@ -10,6 +10,6 @@ from tickdisk.studies.inspect.state import state
 from tickdisk.studies.inspect.write import inspected_as_json, write_inspected
 from tickdisk.studies.study import Analysis
 
-__all__ = ["Given", "Replayed", "Results", "describe_traces", "inspected_as_json", "study", "write_inspected"]
+__all__ = ["Given", "Replayed", "describe_traces", "inspected_as_json", "study", "write_inspected"]
 
 study = Analysis(compute, state, FIGURES, TABLES)

@@ -16,6 +16,7 @@ from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
 from tickdisk.foundation.numbers import number
+from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import Runs
 
 _CAPTURED = (ACCESSES.name, INSIDE_TICK.name)
@@ -96,7 +97,7 @@ def describe_traces(
     `progress` is called again and again while a trace is read. Raises TickdiskError if a trace cannot be read, or has neither a
     read nor a write.
     """
-    source, known = characterise.references(published)
+    printed = characterise.references(published)
     counts = list[formats.Counts]()
     descriptions = list[Description]()
     for place, one in enumerate(given, 1):
@@ -105,13 +106,13 @@ def describe_traces(
             characterise.describe(
                 _runs_of(one, counts, progress),
                 key=f"load_{place}",
-                title=_title(one, [known_one.load for known_one in known] + [made.title for made in descriptions]),
-                known=known,
+                title=_title(one, [reference.load for reference in printed.loads] + [made.title for made in descriptions]),
+                known=printed.loads,
                 files=files,
                 peak_mb_per_s=one.peak_mb_per_s,
             )
         )
-    return Results(descriptions, source, known, None), counts
+    return Results(descriptions, printed.source, printed.loads, None), counts
 
 
 def _title(given: Given, taken: Sequence[str]) -> str:
@@ -154,7 +155,7 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
         return results
     values = read_json(Path(plan))
     main = values["config"]["server"]
-    source, known = characterise.references(Path(published))
+    printed = characterise.references(Path(published))
     have = {
         (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
     }
@@ -162,19 +163,12 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
     descriptions, rules = [], None
     for name in sorted({name for name, _ in captured}, key=lambda name: (name != main, name)):
         data = Runs(plan, runs, next(experiment for own, experiment in captured if own == name), name)
-        decision = data.decision
-        rules = rules or stats.Plan(
-            len(data.planned),
-            decision.minimum_lives,
-            decision.control_minimum_lives,
-            decision.margin if margin is None else margin,
-            decision.alpha,
-        )
+        rules = rules or decide_by(data.decision, len(data.planned), margin)
         title = data.manifests[0]["server"]["title"]
-        descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=known))
+        descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=printed.loads))
     if not descriptions:
         raise TickdiskError(f"no captured life has run under {runs}; run `snakemake --cores all` first")
-    return Results(descriptions, source, known, rules)
+    return Results(descriptions, printed.source, printed.loads, rules)
 
 
 def _lives(data: Runs, title: str) -> Iterator[Load]:

@@ -10,6 +10,6 @@ from tickdisk.studies.netcode.show import FIGURES, TABLES
 from tickdisk.studies.netcode.state import state
 from tickdisk.studies.study import Analysis
 
-__all__ = ["Results", "study"]
+__all__ = ["study"]
 
 study = Analysis(compute, state, FIGURES, TABLES)

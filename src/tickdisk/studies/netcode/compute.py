@@ -7,23 +7,21 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk import netcode, stats
 from tickdisk.config import parse_config
 from tickdisk.experiment import NETCODE
-from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
-from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 from tickdisk.studies.netcode.crossed import Crossed, compute_crossed
+from tickdisk.studies.rules import decide_by
 
 Values = npt.NDArray[np.float64]
 
 
-class Library(BaseModel):
+class Library(Record):
     """A published network library, as `data/published.yaml` has it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     stack: str
     """Stack of this project that is built alike."""
@@ -40,10 +38,8 @@ class Library(BaseModel):
         return f"Net-Celerity, NC1: the RTT rises from {self.rtt_20_ms:g} ms with 20 players to {self.rtt_200_ms:g} ms with 200"
 
 
-class Published(BaseModel):
+class Published(Record):
     """The findings of Net-Celerity, as `data/published.yaml` has them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: str
     thresholds_ms: tuple[float, ...]
@@ -133,11 +129,7 @@ class Results:
 
 def load_published(path: Path) -> Published:
     """Reads the findings about network libraries. Raises TickdiskError if the file cannot be read, or has other keys."""
-    values = read_yaml(path, "run from the project's folder")
-    try:
-        return Published.model_validate(values["network"])
-    except (KeyError, TypeError, ValidationError) as error:
-        raise TickdiskError(f"{path}, key network: {error}; correct it as the keys around it are written") from error
+    return read_section(Published, path, "network")
 
 
 def compute(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Results:
@@ -147,10 +139,8 @@ def compute(plan: str, *, tables: str, runs: str, published: str, margin: float 
     1, and None stands for the plan's. Raises TickdiskError if a file cannot be read.
     """
     config = parse_config(read_json(Path(plan))["config"], plan)
-    design, decision = config.chosen.design(NETCODE), config.decision
-    rules = stats.Plan(
-        design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha
-    )
+    design = config.chosen.design(NETCODE)
+    rules = decide_by(config.decision, design.runs, margin)
     return Results(
         netcode.read_study(Path(tables)),
         tuple(design.stacks),

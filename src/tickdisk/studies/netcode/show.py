@@ -39,8 +39,8 @@ _POINTS = 60
 """Number of points of a line that settles."""
 
 
-def _text(values: pd.Series, *, is_valid: bool = True) -> str:
-    mean = stats.over_lives(values)
+def _text(results: Results, values: pd.Series, *, is_valid: bool = True) -> str:
+    mean = stats.over_lives(values, results.rules.alpha)
     return with_interval(mean.value, mean.low, mean.high) if mean.n else "not known" if is_valid else "not valid"
 
 
@@ -50,7 +50,7 @@ def cells(results: Results) -> pd.DataFrame:
     for arm, stack, players in results.cells:
         own = {name: results.values(column, arm, stack, players) * factor for name, (column, factor) in _COLUMNS.items()}
         is_valid = bool((results.steps(arm, stack, players)["reason"] == "").any())
-        texts = {name: _text(values, is_valid=is_valid) for name, values in own.items()}
+        texts = {name: _text(results, values, is_valid=is_valid) for name, values in own.items()}
         rows.append({"arm": arm, "players": players, "stack": title(stack), **texts})
     return pd.DataFrame(rows).set_index(["arm", "players", "stack"])
 
@@ -70,7 +70,7 @@ def busiest(results: Results) -> pd.DataFrame:
                 **{f"busiest thread of the {part}": share for part, share in shares.items()},
                 "busiest thread of the link": "" if np.isnan(link) else percent(link),
                 "cores of the clients": percent(own["clients_share"].mean()),
-                "lag of the clients, p99 (ms)": _text(own["lag_p99_ms"]),
+                "lag of the clients, p99 (ms)": _text(results, own["lag_p99_ms"]),
                 "valid lives": f"{int((own['reason'] == '').sum())} of {len(own)}",
                 "why not": "; ".join(fault.sentence for fault in results.faults(arm, stack, players)),
             }
@@ -88,7 +88,7 @@ def background(results: Results) -> pd.DataFrame:
             "sent (datagrams/s)": results.values("sent_datagrams_per_s", "idle", stack, 0),
             "received (datagrams/s)": results.values("received_datagrams_per_s", "idle", stack, 0),
         }
-        rows.append({"stack": title(stack), **{name: _text(values) for name, values in own.items()}})
+        rows.append({"stack": title(stack), **{name: _text(results, values) for name, values in own.items()}})
     return pd.DataFrame(rows).set_index("stack")
 
 
@@ -104,8 +104,10 @@ def published(results: Results) -> pd.DataFrame:
                 "published library": "none" if library is None else library.library,
                 "published, 20 players (ms)": "" if library is None else f"{library.rtt_20_ms:g}",
                 "published, 200 players (ms)": "" if library is None else f"{library.rtt_200_ms:g}",
-                f"RTT, {fewest} players (ms)": _text(results.values("rtt_mean_ms", "idle", stack, fewest), is_valid=False),
-                f"RTT, {most} players (ms)": _text(results.values("rtt_mean_ms", "idle", stack, most), is_valid=False),
+                f"RTT, {fewest} players (ms)": _text(
+                    results, results.values("rtt_mean_ms", "idle", stack, fewest), is_valid=False
+                ),
+                f"RTT, {most} players (ms)": _text(results, results.values("rtt_mean_ms", "idle", stack, most), is_valid=False),
             }
         )
     return pd.DataFrame(rows).set_index("stack")
@@ -124,7 +126,7 @@ def pings(results: Results) -> pd.DataFrame:
                     "server": crossed.title,
                     "arm": arm,
                     "storage latency (ms)": number(found.data.latency_ms(arm)),
-                    "RTT of a ping (ms)": _text(by_arm.get(arm, pd.Series(dtype=float))),
+                    "RTT of a ping (ms)": _text(results, by_arm.get(arm, pd.Series(dtype=float))),
                     "ratio": "" if effect is None else with_interval(effect.ratio, effect.low, effect.high),
                     "verdict": "" if verdict is None else verdict.word,
                 }
@@ -143,7 +145,7 @@ def _curves(results: Results) -> pd.DataFrame:
         for stack in results.stacks:
             for players in results.idle_players:
                 values = results.values(column, "idle", stack, players) * factor
-                mean = stats.over_lives(values / players if column == "sent_bytes_per_s" else values)
+                mean = stats.over_lives(values / players if column == "sent_bytes_per_s" else values, results.rules.alpha)
                 own = {"panel": panel, "stack": title(stack), "players": players}
                 rows.append({**own, "value": mean.value, "low": mean.low, "high": mean.high})
     return pd.DataFrame(rows)

@@ -10,6 +10,6 @@ from tickdisk.studies.pools.show import FIGURES, TABLES
 from tickdisk.studies.pools.state import state
 from tickdisk.studies.study import Analysis
 
-__all__ = ["Results", "study"]
+__all__ = ["study"]
 
 study = Analysis(compute, state, FIGURES, TABLES)

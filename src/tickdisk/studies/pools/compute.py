@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk import device, formats, stats
 from tickdisk.config import parse_config
 from tickdisk.experiment import POOLS
-from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
-from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.foundation.record import Record
+from tickdisk.foundation.yaml_file import read_section
 from tickdisk.pools import Outcome, Pool, Settings, Workload, density, load_pools, simulate, workload_of
+from tickdisk.studies.rules import decide_by
 
 MAIN = "tiered"
 """Pool on which queue depths and numbers of pools are varied. It is the published configuration."""
@@ -22,10 +22,8 @@ SMALL, LARGE = 24, 32
 """The two queue depths of the published table."""
 
 
-class Row(BaseModel):
+class Row(Record, strict=True):
     """A row of the published table of results."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     pools: int
     queue_depth: int
@@ -37,6 +35,13 @@ class Row(BaseModel):
     """First writes to a segment. None where the table has no number, as in the following two."""
     postwrites: int | None = None
     reads: int | None = None
+
+
+class Published(Record):
+    """The published table of results."""
+
+    source: str
+    rows: list[Row]
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,7 @@ class Results:
     described: Mapping[str, Pool]
     depths: Sequence[int]
     rules: stats.Plan
-    source: str
-    published: Sequence[Row]
+    published: Published
 
     def of(self, **asked: object) -> pd.DataFrame:
         """Returns the rows of `runs` with the given values, in the order of their seeds.
@@ -66,15 +70,6 @@ class Results:
         for name, value in {"pool": MAIN, "pools": 1, "rule": "last_ended", **asked}.items():
             rows = rows[rows[name] == value]
         return rows.sort_values("seed")
-
-
-def published_rows(path: Path) -> tuple[str, list[Row]]:
-    """Returns the publication and the rows of its table. Raises TickdiskError if the file or a key is wrong."""
-    values = read_yaml(path, "run from the project's folder")
-    try:
-        return str(values["shape"]["source"]), [Row.model_validate(row) for row in values["shape"]["rows"]]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise TickdiskError(f"{path}, key shape: {error}; correct it as the rows around it are written") from error
 
 
 def compute(
@@ -88,7 +83,6 @@ def compute(
     """
     config = parse_config(read_json(Path(plan))["config"], plan)
     design = config.chosen.design(POOLS)
-    source, rows = published_rows(Path(published))
     workloads = {phase: _workload(Path(samples) / f"tpcc_{phase}.biosnoop.zst") for phase in ("p1", "p2")}
     described, models = load_pools(Path(pools)), device.load_devices(Path(devices))
     first = config.seed if seed is None else seed
@@ -105,12 +99,15 @@ def compute(
                 found.append({"workload": phase, "pool": name, "seed": number, **_values(outcome, settings)})
                 if number == 0 and (name, settings) == (MAIN, Settings(queue_depth=LARGE)):
                     densities[phase] = density(outcome.runs[0].waited_ns)
-    decision = config.decision
-    rules = stats.Plan(
-        design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha
-    )
+    rules = decide_by(config.decision, design.runs, margin)
     return Results(
-        workloads, pd.DataFrame(found), densities, described, sorted({*design.queue_depths, SMALL, LARGE}), rules, source, rows
+        workloads,
+        pd.DataFrame(found),
+        densities,
+        described,
+        sorted({*design.queue_depths, SMALL, LARGE}),
+        rules,
+        read_section(Published, Path(published), "shape"),
     )
 
 

@@ -10,8 +10,8 @@ from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.studies.pools.compute import LARGE, Results
 
 
-def _text(values: pd.Series) -> str:
-    mean = stats.over_lives(values)
+def _text(results: Results, values: pd.Series) -> str:
+    mean = stats.over_lives(values, results.rules.alpha)
     return with_interval(mean.value, mean.low, mean.high) if mean.n > 1 else number(mean.value)
 
 
@@ -32,7 +32,7 @@ def workloads(results: Results) -> pd.DataFrame:
 def beside(results: Results) -> pd.DataFrame:
     """Returns the published table beside our numbers. The workloads are different captures of the same kind of load."""
     rows = []
-    for row in results.published:
+    for row in results.published.rows:
         own = results.of(workload=row.workload, pools=row.pools, queue_depth=row.queue_depth)
         rows.append(
             {
@@ -40,9 +40,9 @@ def beside(results: Results) -> pd.DataFrame:
                 "queue depth": row.queue_depth,
                 "workload": row.workload,
                 "MB/s, published": number(row.mb_per_s),
-                "MB/s": _text(own["mb_per_s"]) if len(own) else "not tried",
+                "MB/s": _text(results, own["mb_per_s"]) if len(own) else "not tried",
                 "elapsed s, published": number(row.elapsed_s),
-                "elapsed s": _text(own["elapsed_s"]) if len(own) else "not tried",
+                "elapsed s": _text(results, own["elapsed_s"]) if len(own) else "not tried",
                 "reads, published": "" if row.reads is None else number(row.reads),
                 "reads": number(int(own["reads"].iloc[0])) if len(own) else "",
                 "first and later writes, published": ""
@@ -67,12 +67,12 @@ def layouts(results: Results) -> pd.DataFrame:
                     "pool": name,
                     "description": pool.description,
                     "workload": phase,
-                    "MB/s": _text(own["mb_per_s"]),
-                    "wait p99 (ms)": _text(own["wait_p99_us"] / 1e3),
-                    "response p50 (ms)": _text(own["response_p50_us"] / 1e3),
-                    "response p99 (ms)": _text(own["response_p99_us"] / 1e3),
-                    "devices read": _text(own["device_reads"]),
-                    "devices wrote": _text(own["device_writes"]),
+                    "MB/s": _text(results, own["mb_per_s"]),
+                    "wait p99 (ms)": _text(results, own["wait_p99_us"] / 1e3),
+                    "response p50 (ms)": _text(results, own["response_p50_us"] / 1e3),
+                    "response p99 (ms)": _text(results, own["response_p99_us"] / 1e3),
+                    "devices read": _text(results, own["device_reads"]),
+                    "devices wrote": _text(results, own["device_writes"]),
                 }
             )
     return pd.DataFrame(rows).set_index(["pool", "workload"])
@@ -91,7 +91,7 @@ def _curve(results: Results) -> pd.DataFrame:
     rows = []
     for phase in results.workloads:
         for depth in results.depths:
-            mean = stats.over_lives(results.of(workload=phase, queue_depth=depth)["mb_per_s"])
+            mean = stats.over_lives(results.of(workload=phase, queue_depth=depth)["mb_per_s"], results.rules.alpha)
             rows.append({"workload": phase, "depth": depth, "mb_per_s": mean.value, "low": mean.low, "high": mean.high})
     return pd.DataFrame(rows)
 
@@ -101,7 +101,7 @@ def _bars(results: Results) -> pd.DataFrame:
     for name in results.described:
         for phase in results.workloads:
             own = results.of(workload=phase, pool=name, queue_depth=LARGE)
-            mean = stats.over_lives(own["mb_per_s"])
+            mean = stats.over_lives(own["mb_per_s"], results.rules.alpha)
             rows.append({"pool": name, "workload": phase, "mb_per_s": mean.value, "low": mean.low, "high": mean.high})
     return pd.DataFrame(rows)
 

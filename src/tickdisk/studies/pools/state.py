@@ -53,7 +53,7 @@ def _state_identity(said: Statement, results: Results) -> None:
     said.fact("identity.broken", broken, "runs", n=len(results.runs), source=_RUNS)
     said.bound(
         "identity",
-        source=results.source,
+        source=results.published.source,
         statement="The number of requests is reads plus first and later writes of segments less splits (printed with a minus "
         "before the later writes)",
         verdict="missed" if broken else "kept",
@@ -75,7 +75,7 @@ def _state_four(said: Statement, results: Results) -> None:
     is_kept = bool((np.abs(ratios / _FOUR - 1) <= _AROUND_FOUR).all())
     said.bound(
         "four_pools",
-        source=results.source,
+        source=results.published.source,
         statement="Four pools carry about four times the throughput of one",
         verdict="kept" if is_kept else "missed",
         evidence=f"ratio {said['four_pools'].text}; here pools share nothing, so that no other outcome was possible",

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from tickdisk import device, stats
+from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
-from tickdisk.replay import FIO, TICKDISK, read_timings
+from tickdisk.replay import FIO, TICKDISK
 
 Floats = npt.NDArray[np.float64]
 LIMIT_MS = 1.0
@@ -194,7 +195,7 @@ def _latency_ns(run: Run) -> int:
 
 
 def _run(described: Mapping[str, Any], folder: Path) -> Run:
-    run = Run(described, read_timings(folder / described["table"]), {})
+    run = Run(described, table.read("replay", folder / described["table"]), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
     chosen = {
@@ -218,7 +219,7 @@ def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
         _means(values, stats.named_generator(seed, "replay", f"drift of {whose}, {part} tenth"))
         for part, values in (("first", first), ("last", last))
     ]
-    low, high = np.quantile(drawn[1] - drawn[0], [0.025, 0.975])
+    low, high = np.quantile(drawn[1] - drawn[0], [stats.ALPHA / 2, 1 - stats.ALPHA / 2])
     return Difference(float(last.mean() - first.mean()), float(low), float(high), 2 * tenth)
 
 
@@ -229,7 +230,7 @@ def _delay(fast: Run, slow: Run, seed: int) -> Difference | None:
     if fast is slow or later_ms.size == 0:
         return None
     drawn = _means(later_ms, stats.named_generator(seed, "replay", "delay by the slow device"))
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(drawn, [stats.ALPHA / 2, 1 - stats.ALPHA / 2])
     return Difference(float(later_ms.mean()), float(low), float(high), len(later_ms))
 
 

@@ -72,9 +72,10 @@ def _model(column: str) -> str:
 
 def _state_shadow(said: Statement, results: Results) -> None:
     """States the times of the shadow, which is a second state that gets the same updates and that no algorithm keeps."""
-    share, low, high, lives = results.comparison.slower()
+    share = results.comparison.slower()
+    ends = (100 * share.low, 100 * share.high)
     note = "share by which updates of a state that no algorithm keeps take longer while a checkpoint is written; 95 % over lives"
-    said.fact("slower", 100 * share, "%", interval=(100 * low, 100 * high), n=lives, source=_SOURCE, note=note)
+    said.fact("slower", 100 * share.value, "%", interval=ends, n=share.n, source=_SOURCE, note=note)
     tested = results.comparison.tested
     null = tested.loc[tested["algorithm"] == "naive_snapshot", "null_ms"].dropna()
     note = (
