@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tickdisk import stats
+from tickdisk import replay, stats
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_json

@@ -65,7 +65,7 @@ class Scale(Record):
     world: World
     replacements: Annotated[int, Field(ge=0, le=2)]
     """Largest number of times that a life is replaced because something outside the system under test disturbed it."""
-    servers: dict[str, OwnSizes] = {}
+    servers: dict[str, OwnSizes] = Field({})
     """The sizes of single servers, by name. A key that a server leaves out has the value of the scale."""
 
     @model_validator(mode="wrap")

@@ -27,8 +27,8 @@ from tickdisk.stats.causes import (
     Undecided,
     Word,
 )
-from tickdisk.stats.contrast import Contrast, Sensitivity, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
-from tickdisk.stats.decide import Controls, Decision, Key, Plan, Roles, Verdict, causes_of, decide, lives_to_decide, verdict
+from tickdisk.stats.contrast import Contrast, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
+from tickdisk.stats.decide import Decision, Key, Plan, Roles, Verdict, causes_of, decide, lives_to_decide, verdict
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
@@ -68,6 +68,7 @@ __all__ = [
     "TooFew",
     "Undecided",
     "Verdict",
+    "Word",
     "adjusted",
     "block_length",
     "causes_of",

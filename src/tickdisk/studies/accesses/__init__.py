@@ -5,7 +5,7 @@ fits a generative model, which is the cost of each event of a routine of the ser
 Published findings become claims.
 """
 
-from tickdisk.studies.accesses.compute import Results, compute
+from tickdisk.studies.accesses.compute import compute
 from tickdisk.studies.accesses.show import FIGURES, TABLES
 from tickdisk.studies.accesses.state import state
 from tickdisk.studies.study import Analysis

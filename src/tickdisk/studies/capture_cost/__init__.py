@@ -4,7 +4,7 @@ In one server life some epochs are captured by bpftrace or strace and others are
 Beside it, a micro-workload reads from memory under each tool and under none.
 """
 
-from tickdisk.studies.capture_cost.compute import Results, compute
+from tickdisk.studies.capture_cost.compute import compute
 from tickdisk.studies.capture_cost.show import FIGURES, TABLES
 from tickdisk.studies.capture_cost.state import state
 from tickdisk.studies.study import Analysis

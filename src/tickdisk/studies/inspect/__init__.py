@@ -4,7 +4,7 @@
 `describe_traces` and writes one HTML page. The first load is shown in detail, and all stand side by side in a table.
 """
 
-from tickdisk.studies.inspect.compute import Given, Replayed, Results, compute, describe_traces
+from tickdisk.studies.inspect.compute import Given, Replayed, compute, describe_traces
 from tickdisk.studies.inspect.show import FIGURES, TABLES
 from tickdisk.studies.inspect.state import state
 from tickdisk.studies.inspect.write import inspected_as_json, write_inspected

@@ -5,7 +5,7 @@ server is the unit of analysis. A step in which the busiest thread was not the s
 says nothing about the stack and is left out.
 """
 
-from tickdisk.studies.netcode.compute import Results, compute
+from tickdisk.studies.netcode.compute import compute
 from tickdisk.studies.netcode.show import FIGURES, TABLES
 from tickdisk.studies.netcode.state import state
 from tickdisk.studies.study import Analysis

@@ -5,7 +5,7 @@ beside those of the Shape study. A simulation is repeated with other seeds of wh
 analysis.
 """
 
-from tickdisk.studies.pools.compute import Results, compute
+from tickdisk.studies.pools.compute import compute
 from tickdisk.studies.pools.show import FIGURES, TABLES
 from tickdisk.studies.pools.state import state
 from tickdisk.studies.study import Analysis
