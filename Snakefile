@@ -36,7 +36,7 @@ onstart:
             print(f"left by an earlier run, removed: {line}")
         for name, reason in PROJECT.missing_servers.items():
             print(f"{name} does not take part: {reason}")
-        for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
+        for kept in project.kept(PROJECT.plan, Path("results/runs")):
             print(kept.sentence(Path("results/runs")))
         if not Path("results/store/calibrated.json").exists():
             # The message comes now and not after hours of other experiments. The import is here because it takes a second.

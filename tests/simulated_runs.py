@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from records_of import plan_of
 
 from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
-from tickdisk.device import load_devices
+from tickdisk.device import NO_DELAY, load_devices
 from tickdisk.experiment import Life
 from tickdisk.foundation import table
+from tickdisk.project import read_plan, write_plan
 from tickdisk.run.cell import server_facts
 
 SECOND = 1_000_000_000
@@ -89,7 +91,7 @@ def config_of(scale: str, blocks: int | None) -> Config:
 def cells_of(config: Config, experiment: str, server: str = "luanti") -> list[Cell]:
     """Returns the cells of an experiment on a server, whose devices and programs do not matter here."""
     arms = load_arms()
-    models = {(arm.experiment, arm.arm): {} for arm in arms}
+    models = {(arm.experiment, arm.arm): NO_DELAY for arm in arms}
     return plan(config, arms, models, {(experiment, server): {}})
 
 
@@ -140,10 +142,8 @@ def write_runs(
         }
         (folder / cell.hash / "manifest.json").write_text(json.dumps(manifest))
     path = folder / "plan.json"
-    planned = [{"experiment": experiment, "server": server, "hash": cell.hash} for cell in cells]
-    values = {"config": config.model_dump(mode="json"), "arms": [arm.model_dump(mode="json") for arm in arms]}
-    before = json.loads(path.read_text())["cells"] if path.exists() else []
-    path.write_text(json.dumps(values | {"cells": [*before, *planned]}))
+    before = read_plan(path).cells if path.exists() else ()
+    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)]))
     return path
 
 

@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import records_of
 from IPython.display import SVG, Markdown
+from records_of import planned
 from test_accesses_simulated import COSTS, START_NS, play
 
 from tickdisk import TickdiskError, accesses, studies
-from tickdisk.config import load_arms, load_config
+from tickdisk.config import PlannedCell, load_config, parse_config
 from tickdisk.foundation import table
+from tickdisk.project import write_plan
 from tickdisk.run.cell import server_facts
 from tickdisk.studies.accesses.compute import finite_logs
 
@@ -21,7 +24,7 @@ TABLES = ("files", "interactions", "form", "delayed", "routines", "predictions",
 FIGURES = ("cumulative", "sizes", "offsets", "regions", "predicted")
 
 
-def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...] = ()) -> dict:
+def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...] = ()) -> PlannedCell:
     """Writes a cell with one life of the simulated server; returns the cell's line of the plan."""
     requests, actions, phases, steps = play(block, seconds=seconds)
     cell = f"cell{block}"
@@ -51,15 +54,14 @@ def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...]
     own = {"experiment": "accesses", "server": server_facts("luanti"), "block": block}
     manifest = {"hash": cell, **own, "plan": plan, "machine": {}, "calibration": "one"}
     (runs / cell / "manifest.json").write_text(json.dumps(manifest | {"lives": {"life": life}}))
-    return {"experiment": "accesses", "server": "luanti", "hash": cell}
+    return planned(cell, "accesses", block=block)
 
 
 def plan_of(folder: Path, lives: int, **how) -> dict[str, str]:
     config = load_config().model_dump(mode="json")
     config["scales"][config["scale"]]["accesses"]["lives"] = lives
     cells = [write_run(folder / "runs", block, **how) for block in range(lives)]
-    values = {"config": config, "arms": [arm.model_dump() for arm in load_arms()], "cells": cells}
-    (folder / "plan.json").write_text(json.dumps(values))
+    write_plan(folder / "plan.json", records_of.plan_of(parse_config(config), cells))
     return {"plan": str(folder / "plan.json"), "runs": str(folder / "runs")}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from records_of import plan_of, planned
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 from typer.testing import CliRunner
 
@@ -19,6 +20,7 @@ from tickdisk.config import load_arms, load_config
 from tickdisk.device import DeviceModel
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.project import write_plan
 from tickdisk.run.cell import server_facts
 from tickdisk.studies import Study, inside_tick
 from tickdisk.studies.inside_tick import Results
@@ -95,14 +97,8 @@ def run(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _plan(folder: Path, *cells: str) -> Path:
-    arms = [arm.model_dump(mode="json") for arm in load_arms()]
-    plan = {
-        "config": load_config().model_dump(mode="json"),
-        "arms": arms,
-        "cells": [{"experiment": "inside_tick", "server": "luanti", "hash": cell} for cell in cells or ("abc",)],
-    }
     path = folder / "plan.json"
-    path.write_text(json.dumps(plan))
+    write_plan(path, plan_of(load_config(), [planned(cell, "inside_tick") for cell in cells or ("abc",)]))
     return path
 
 

@@ -56,9 +56,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/compare/comparison.py": {"compare"},
     "src/tickdisk/characterise/times.py": {INSPECT},
     "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
-    "src/tickdisk/config/plan.py": OF_EXPERIMENTS
-    | {"pools.ipynb"}
-    | {"netcode.ipynb"},  # for live cells: its outcome is in the cell
+    "src/tickdisk/config/plan.py": OF_EXPERIMENTS,  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
     "src/tickdisk/experiment/entry.py": OF_EXPERIMENTS
     | {"pools.ipynb"}

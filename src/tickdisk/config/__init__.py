@@ -14,17 +14,21 @@ from tickdisk.config.load import (
     parse_config,
     schema,
 )
-from tickdisk.config.model import Config, Decision, Limits, Scale, World
+from tickdisk.config.model import AnyScale, Config, Decision, Limits, Scale, World
 from tickdisk.config.plan import Cell, arms_of, digest, file_digest, plan, world_hash
+from tickdisk.config.resolved import PlannedCell, Resolved
 
 __all__ = [
     "CONFIG_PATH",
     "EXPERIMENTS_PATH",
     "SCHEMA_PATH",
+    "AnyScale",
     "Cell",
     "Config",
     "Decision",
     "Limits",
+    "PlannedCell",
+    "Resolved",
     "Scale",
     "World",
     "arms_of",

@@ -84,9 +84,9 @@ class Scale(_Strict):
 
 
 if TYPE_CHECKING:
-    _AnyScale = Scale
+    AnyScale = Scale
 else:
-    _AnyScale = create_model(
+    AnyScale = create_model(
         "Scale",
         __base__=Scale,
         __doc__=Scale.__doc__,
@@ -167,7 +167,7 @@ class Config(_Strict):
     """Studies that do not run. The paper and the page are made without them and say so."""
     limits: Limits
     decision: Decision
-    scales: dict[ScaleName, _AnyScale]
+    scales: dict[ScaleName, AnyScale]
 
     @model_validator(mode="after")
     def _scale_is_described(self) -> "Config":

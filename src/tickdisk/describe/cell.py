@@ -1,9 +1,10 @@
 """The plan, and the manifest of a cell."""
 
-from tickdisk.config import SCHEMA_PATH
-from tickdisk.describe.entry import Block, Entry, Section, written
+from tickdisk.config import AnyScale, Config, Resolved
+from tickdisk.describe.entry import Block, Entry, Section, blocks_of, written
 from tickdisk.describe.keys import keys_of_class
-from tickdisk.experiment import Arm, Epoch, Injection, Life
+from tickdisk.experiment import Epoch, Injection, Life
+from tickdisk.project import Plan
 
 CAPTURE_SUMMARY = {
     "tool": ("text", "The tool that captured: bpftrace, strace or strace_positioned."),
@@ -357,60 +358,25 @@ _MACHINE = written(
     {"cores": "cores"},
 )
 
-_PLAN = written(
-    "The file is an object with these keys:",
-    {
-        "config": ("object", f"The configuration after the changes of the command line; `{SCHEMA_PATH}` describes every key."),
-        "chosen": ("object", "The scale of the configuration that runs, with `blocks` put in."),
-        "arms": ("list of objects", "The arms of all experiments."),
-        "tiers": (
-            "object",
-            (
-                "The classes of disks that the paper compares, under their names: the `description` and the `read_latency_ns` "
-                "of each."
-            ),
-        ),
-        "worlds": (
-            "object",
-            "The folder of the world of each server, under its name. Every server life starts from a copy of it.",
-        ),
-        "binaries": ("object", "For each server, the versions and digests of the programs that make live cells, by part."),
-        "missing_servers": ("object", "The servers that cannot run on this machine, each with the reason."),
-        "resolved": ("object", "For each server and experiment all that decides the outcome of its cells, as in the manifest."),
-        "cells": ("list of objects", "The cells in the order in which they run."),
-    },
-)
-
-_ARM = Block(
-    "Each object of `arms` has these keys:",
-    keys_of_class(Arm),
-    {
-        "role": (
-            "The role of the arm: the baseline, null (the baseline again), sham (the processor time of the slowest arm at the "
-            "latency of the baseline), a dose, a treatment, or delay (the probe keeps the tick thread busy for a known time)."
-        ),
-        "latency_us": "The latency of every operation instead of that of the device. It is null for an arm that keeps that.",
-        "tick_delay_ms": "The time for which the probe keeps the tick thread busy, again and again; null for an arm without it.",
-    },
-)
-
-_CELL = written(
-    "Each object of `cells` has these keys:",
-    {
-        "hash": ("text", "The name of the folder of the cell."),
-        "experiment": ("text", "The name of the experiment."),
-        "server": ("text", "The name of the server on which the cell runs."),
-        "block": ("integer", "The number of the block; the first is 0."),
-        "seconds": ("number", "The time that the cell takes, roughly."),
-        "lives": ("list of texts", "The names of its server lives."),
-    },
-    {"seconds": "s"},
-)
+_ARM = {
+    "role": (
+        "The role of the arm: the baseline, null (the baseline again), sham (the processor time of the slowest arm at the "
+        "latency of the baseline), a dose, a treatment, or delay (the probe keeps the tick thread busy for a known time)."
+    ),
+    "latency_us": "The latency of every operation instead of that of the device. It is null for an arm that keeps that.",
+    "tick_delay_ms": "The time for which the probe keeps the tick thread busy, again and again; null for an arm without it.",
+}
 
 PLAN = Section(
     "The plan",
     "The plan is made from the configuration before anything runs.",
-    (Entry("results/plan.json", "This file holds the configuration, the arms and all cells of a run.", (_PLAN, _ARM, _CELL)),),
+    (
+        Entry(
+            "results/plan.json",
+            "This file holds the configuration, the arms and all cells of a run.",
+            tuple(blocks_of(Plan, elsewhere=(Config, AnyScale, Resolved), words={"arms": _ARM})),
+        ),
+    ),
 )
 
 SECTION = Section(

@@ -14,7 +14,7 @@ from tickdisk.device.extents import ExtentRecorder, extents_of, written_bytes
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import Loop
-from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices, named
+from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, KeptModel, find_device, is_file, load_device, load_devices, named
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
 from tickdisk.device.mounts import memory_file_system
 from tickdisk.device.parts import (
@@ -50,6 +50,7 @@ __all__ = [
     "DeviceModel",
     "ExtentRecorder",
     "FitLine",
+    "KeptModel",
     "Latency",
     "Lognormal",
     "Loop",

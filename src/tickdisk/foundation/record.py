@@ -3,6 +3,7 @@
 One definition says what a file holds: `read` checks a file against it, and `write` makes the file.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,13 @@ from tickdisk.foundation.files import write_json
 
 Value = TypeVar("Value")
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a field whose name does not end with it, for docs/data.md: `lines: Annotated[int, Unit("lines")]`."""
+
+    name: str
 
 
 class Record(BaseModel):

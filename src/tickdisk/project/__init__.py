@@ -7,6 +7,20 @@ locks a results folder, so that no second workflow works in it at the same time.
 
 from tickdisk.project.claim import claim
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
+from tickdisk.project.plan import KeptPlan, Plan, read_plan, write_plan
 from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project
 
-__all__ = ["DEVICES_PATH", "OTHER_CODE", "OTHER_SETTINGS", "PLAN_PATH", "Kept", "Project", "claim", "kept"]
+__all__ = [
+    "DEVICES_PATH",
+    "OTHER_CODE",
+    "OTHER_SETTINGS",
+    "PLAN_PATH",
+    "Kept",
+    "KeptPlan",
+    "Plan",
+    "Project",
+    "claim",
+    "kept",
+    "read_plan",
+    "write_plan",
+]

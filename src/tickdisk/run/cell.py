@@ -13,6 +13,7 @@ from tickdisk.config import Cell, arms_of, digest
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
+from tickdisk.foundation.record import plain
 from tickdisk.project import Project
 from tickdisk.run.judge import InstrumentError, arms_not_valid, not_judged, noted, reasons_to_replace
 from tickdisk.run.life import run_life
@@ -52,7 +53,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
                 "experiment": cell.experiment,
                 "server": server_facts(cell.server),
                 "block": cell.block,
-                "resolved": dict(cell.resolved),
+                "resolved": plain(cell.resolved),
                 "plan": [asdict(life) for life in cell.lives],
                 "models": {arm: model.as_dict() for arm, model in models.items()},
                 "realised_ns": {arm: calibrate.realised_ns(calibration, model) for arm, model in models.items()},

@@ -50,7 +50,7 @@ class Stage:
     def tools(self) -> dict[str, Tool]:
         """The tool that captures in each arm of the life, by the name of the arm."""
         arms = {epoch.arm for epoch in self.life.epochs} | {self.life.first_arm}
-        return {arm["arm"]: arm["capture"] for arm in self.cell.resolved["arms"] if arm["arm"] in arms}
+        return {arm.arm: arm.capture for arm in self.cell.resolved.arms if arm.arm in arms}
 
     @property
     def captured(self) -> bool:
@@ -116,7 +116,7 @@ class Stage:
         `folder` takes the record of the probe and the log of the server, and `logs` takes its command and exit code. With `cores`
         None, the server may use all cores.
         """
-        design = self.cell.resolved["design"]
+        design = self.cell.resolved.design
         return self.server.start(
             world,
             port=self.project.config.port,

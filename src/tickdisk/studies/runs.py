@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import device, qos
-from tickdisk.config import Config, Decision, arms_of, parse_config
-from tickdisk.experiment import Arm, DesignType, Experiment
+from tickdisk.config import Config, Decision, arms_of
+from tickdisk.experiment import DesignType, Experiment
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
-from tickdisk.project import OTHER_CODE, kept
+from tickdisk.project import OTHER_CODE, kept, read_plan
 
 
 @dataclass(frozen=True)
@@ -107,20 +107,20 @@ class Runs:
     """
 
     def __init__(self, plan: str, runs: str, experiment: str, server: str | None = None) -> None:
-        values = read_json(Path(plan))
+        read = read_plan(Path(plan))
         self.experiment = experiment
-        self.config: Config = parse_config(values["config"], plan)
+        self.config: Config = read.config
         self.server = self.config.server if server is None else server
-        self.arms = arms_of([Arm.model_validate(arm) for arm in values["arms"]], experiment, self.server)
-        self.planned = [cell for cell in values["cells"] if (cell["experiment"], cell["server"]) == (experiment, self.server)]
-        folders = [Path(runs) / cell["hash"] for cell in self.planned]
+        self.arms = arms_of(read.arms, experiment, self.server)
+        self.planned = [cell for cell in read.cells if (cell.experiment, cell.server) == (experiment, self.server)]
+        folders = [Path(runs) / cell.hash for cell in self.planned]
         self.folders = [folder for folder in folders if (folder / "manifest.json").exists()]
         """The run folders of the cells that have run."""
         self.manifests = [read_json(folder / "manifest.json") for folder in self.folders]
         if not self.manifests:
             raise TickdiskError(f"no cell of {experiment} has run under {runs}; run `snakemake --cores all` first")
         _check_machines(self.manifests, runs, experiment)
-        others = [one for one in kept(values, Path(runs)) if (one.experiment, one.reason) == (experiment, OTHER_CODE)]
+        others = [one for one in kept(read, Path(runs)) if (one.experiment, one.reason) == (experiment, OTHER_CODE)]
         self.not_used: list[str] = [one.sentence(Path(runs)) for one in others]
         """Sentences about cells of the experiment that lie in the folder but are not used, because other code made them."""
 

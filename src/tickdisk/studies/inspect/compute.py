@@ -14,8 +14,8 @@ from tickdisk.experiment import ACCESSES, INSIDE_TICK
 from tickdisk.formats import Trace
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
 from tickdisk.foundation.numbers import number
+from tickdisk.project import read_plan
 from tickdisk.studies.runs import Runs
 
 _CAPTURED = (ACCESSES.name, INSIDE_TICK.name)
@@ -144,12 +144,10 @@ def classified(requests: pd.DataFrame) -> pd.DataFrame:
 
 def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Results:
     """Describes the loads of all servers of a run. Raises TickdiskError if no captured life has run."""
-    values = read_json(Path(plan))
-    main = values["config"]["server"]
+    planned = read_plan(Path(plan))
+    main = planned.config.server
     source, known = characterise.references(Path(published))
-    have = {
-        (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
-    }
+    have = {(cell.server, cell.experiment) for cell in planned.cells if (Path(runs) / cell.hash / "manifest.json").exists()}
     captured = [(name, experiment) for experiment in _CAPTURED for name, found in sorted(have) if found == experiment]
     descriptions, rules = [], None
     for name in sorted({name for name, _ in captured}, key=lambda name: (name != main, name)):

@@ -10,11 +10,10 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk import netcode, stats
-from tickdisk.config import parse_config
 from tickdisk.experiment import NETCODE
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
 from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.project import read_plan
 from tickdisk.studies.netcode.crossed import Crossed, compute_crossed
 
 Values = npt.NDArray[np.float64]
@@ -139,7 +138,7 @@ def load_published(path: Path) -> Published:
 
 def compute(plan: str, *, tables: str, runs: str, published: str, margin: float | None) -> Results:
     """Reads the tables of the study and its rules."""
-    config = parse_config(read_json(Path(plan))["config"], plan)
+    config = read_plan(Path(plan)).config
     design, decision = config.chosen.design(NETCODE), config.decision
     rules = stats.Plan(
         design.runs, decision.minimum_lives, decision.control_minimum_lives, margin or decision.margin, decision.alpha

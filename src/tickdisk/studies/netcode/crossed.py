@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tickdisk import stats
 from tickdisk.experiment import SWITCHBACK
-from tickdisk.foundation.files import read_json
+from tickdisk.project import read_plan
 from tickdisk.studies import contrasts
 from tickdisk.studies.runs import Runs
 
@@ -36,9 +36,8 @@ class Crossed:
 
 def compute_crossed(plan: str, *, runs: str, margin: float | None) -> Sequence[Crossed]:
     """Computes the effects of slow disks on pings for every server whose switchback has run. There may be none."""
-    values = read_json(Path(plan))
-    cells = [cell for cell in values["cells"] if cell["experiment"] == SWITCHBACK.name]
-    servers = dict.fromkeys(cell["server"] for cell in cells if (Path(runs) / cell["hash"] / "manifest.json").exists())
+    cells = [cell for cell in read_plan(Path(plan)).cells if cell.experiment == SWITCHBACK.name]
+    servers = dict.fromkeys(cell.server for cell in cells if (Path(runs) / cell.hash / "manifest.json").exists())
     return [_crossed(Runs(plan, runs, SWITCHBACK.name, server), margin) for server in servers]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from tickdisk import blame, stats
 from tickdisk.experiment import INSIDE_TICK, JOIN_BURST, SWITCHBACK
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
+from tickdisk.project import read_plan
 from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import compute as compute_join_burst
 from tickdisk.studies.runs import LifeTables, Runs
@@ -85,14 +85,12 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
 
     Raises TickdiskError if neither a switchback nor a join burst of another server has run.
     """
-    values = read_json(Path(plan))
-    main = values["config"]["server"]
-    planned = dict.fromkeys((cell["server"], cell["experiment"]) for cell in values["cells"])
-    has_run = {
-        (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
-    }
+    planned = read_plan(Path(plan))
+    main = planned.config.server
+    pairs = dict.fromkeys((cell.server, cell.experiment) for cell in planned.cells)
+    has_run = {(cell.server, cell.experiment) for cell in planned.cells if (Path(runs) / cell.hash / "manifest.json").exists()}
     parts, stalls = [], []
-    for server, experiment in (pair for pair in planned if pair in has_run):
+    for server, experiment in (pair for pair in pairs if pair in has_run):
         if experiment == SWITCHBACK.name:
             steady = compute_switchback(
                 plan, runs=runs, server=server, tick_metric=tick_metric, action=action, margin=margin, seed=seed

@@ -9,12 +9,11 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tickdisk import device, formats, pools, stats
-from tickdisk.config import parse_config
 from tickdisk.experiment import POOLS
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
 from tickdisk.foundation.yaml_file import read_yaml
 from tickdisk.pools import Outcome, Pool, Settings, Workload
+from tickdisk.project import read_plan
 
 MAIN = "tiered"
 """Pool on which queue depths and numbers of pools are varied. It is the published configuration."""
@@ -81,7 +80,7 @@ def compute(
     plan: str, *, samples: str, published: str, pools_file: str, devices_file: str, margin: float | None, seed: int | None
 ) -> Results:
     """Runs all simulations of the study."""
-    config = parse_config(read_json(Path(plan))["config"], plan)
+    config = read_plan(Path(plan)).config
     design = config.chosen.design(POOLS)
     source, rows = published_rows(Path(published))
     workloads = {phase: _workload(Path(samples) / f"tpcc_{phase}.biosnoop.zst") for phase in ("p1", "p2")}
