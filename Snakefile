@@ -8,6 +8,7 @@ from tickdisk import device, project
 from tickdisk.foundation import host
 from tickdisk.config import file_digest
 from tickdisk.foundation.errors import exit_with_message
+from tickdisk.foundation.record import plain
 from tickdisk.experiment import EXPERIMENTS, STUDIES
 
 

@@ -103,7 +103,7 @@ def test_a_tiny_server_makes_its_world_once_and_runs_on_it(tmp_path: Path) -> No
         assert running.alive()
     assert running.stop(5) == []
     ticks = read_ticks(running.tick_log, lambda ns, _: ns, kind.ticking.budget_ns)
-    assert (ticks.summary["complete"], ticks.summary["missing"], set(ticks.table["thread"])) == (True, 0, {7})
+    assert (ticks.counts.complete, ticks.counts.missing, set(ticks.table["thread"])) == (True, 0, {7})
     assert (ticks.table["end_ns"] >= ticks.table["start_ns"]).all()
 
 

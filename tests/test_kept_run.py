@@ -21,6 +21,9 @@ import pytest
 import zstandard
 
 from tickdisk.experiment import STUDIES
+from tickdisk.foundation.record import plain
+from tickdisk.manifest import LifeRecord, read_manifest
+from tickdisk.project import read_plan
 from tickdisk.report import collect
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
@@ -94,6 +97,19 @@ def test_a_kept_run_states_the_same_as_when_it_was_made(project: Path) -> None:
     for name in STATED:
         kept, now = (json.loads(path.read_text()) for path in (KEPT / f"{name}.json", project / f"results/{name}.json"))
         assert not list(differences(kept, now)), f"{name}.json of the kept run changed"
+
+
+def test_its_plan_and_its_manifests_are_written_again_as_they_were(project: Path) -> None:
+    """They hold what the clients in Go and the emulator in Rust wrote."""
+    results, lives = project / "results", list[LifeRecord]()
+    assert plain(read_plan(results / "plan.json")) == json.loads((results / "plan.json").read_text())
+    for path in results.glob("runs/*/manifest.json"):
+        manifest = read_manifest(path.parent)
+        assert plain(manifest) == json.loads(path.read_text())
+        lives += manifest.lives.values()
+    assert {tool for life in lives for tool in (capture.tool for capture in life.captures)} >= {"bpftrace", "strace"}
+    assert min(len(life.client.actions) for life in lives) > 0
+    assert min(sum(life.device.requests.values()) for life in lives) > 0
 
 
 def test_our_run_at_paper_scale_gets_the_same_answers() -> None:

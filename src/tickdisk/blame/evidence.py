@@ -10,8 +10,9 @@ import pandas as pd
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
+from tickdisk.manifest import MANIFEST, Manifest, has_run, read_manifest
 
-_MANIFEST, _CAPTURE = "manifest.json", "capture.json"
+_CAPTURE = "capture.json"
 
 
 @dataclass(frozen=True)
@@ -76,31 +77,31 @@ def load_evidence(path: Path) -> list[Evidence]:
 
     Raises TickdiskError if the folder is of another kind, or has no waits because bpftrace did not capture.
     """
-    if (path / _MANIFEST).exists():
-        manifest = read_json(path / _MANIFEST)
-        captured = [name for name in manifest["lives"] if (path / name / "waits.parquet").exists()]
+    if has_run(path):
+        manifest = read_manifest(path)
+        captured = [name for name in manifest.lives if (path / name / "waits.parquet").exists()]
         if not captured:
             raise TickdiskError(
                 f"{path}: no life was captured by bpftrace; run an experiment whose arm captures, e.g. inside_tick"
             )
         return [load_life(path / name, manifest) for name in captured]
-    if (path.parent / _MANIFEST).exists() and (path / "ticks.parquet").exists():
-        return [load_life(path, read_json(path.parent / _MANIFEST))]
+    if has_run(path.parent) and (path / "ticks.parquet").exists():
+        return [load_life(path, read_manifest(path.parent))]
     if (path / _CAPTURE).exists():
         summary = read_json(path / _CAPTURE)
         return [Evidence(path.name, *_captured(path), _span(summary), lost_events=summary["lost_events"])]
     raise TickdiskError(
-        f"{path} is no folder of a run, a server life or a capture ({_MANIFEST} and {_CAPTURE} are missing); name such a folder"
+        f"{path} is no folder of a run, a server life or a capture ({MANIFEST} and {_CAPTURE} are missing); name such a folder"
     )
 
 
-def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
-    """Loads the evidence of one captured server life. `manifest` is the record of its cell, manifest.json in the run folder.
+def load_life(folder: Path, manifest: Manifest) -> Evidence:
+    """Loads the evidence of one captured server life. `manifest` is the one in the run folder of its cell.
 
     Raises TickdiskError if the server life has no waits because bpftrace did not capture.
     """
     requests, waits = _captured(folder)
-    server, life = manifest["server"], manifest["lives"][folder.name]
+    server, life = manifest.server, manifest.lives[folder.name]
     epochs, device = table.read("epochs", folder / "epochs.parquet"), table.read("device", folder / "device.parquet")
     empty = ["the capture is empty and the device has requests"] if requests.empty and len(device) else []
     injections, extents = folder / "injections.parquet", folder / "extents.parquet"
@@ -108,7 +109,7 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         folder.name,
         requests,
         waits,
-        _span(life["captures"][0]),
+        life.captures[0].span_ns,
         ticks=table.read("ticks", folder / "ticks.parquet"),
         actions=table.read("actions", folder / "actions.parquet"),
         device=device,
@@ -116,12 +117,12 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         injections=table.read("injections", injections) if injections.exists() else None,
         pauses=table.read("pauses", folder / "pauses.parquet"),
         window_ns=(int(epochs["steady_ns"].min()), int(epochs["end_ns"].max())),
-        lost_events=sum(capture["lost_events"] for capture in life["captures"]),
-        budget_ns=server["tick_budget_ns"],
-        thread=server["tick_thread"],
-        readers=server["reader_threads"],
-        parks=server["parks"],
-        reasons=tuple(dict.fromkeys([*life["not_valid"].values(), *empty])),
+        lost_events=sum(capture.lost_events for capture in life.captures),
+        budget_ns=server.tick_budget_ns,
+        thread=server.tick_thread,
+        readers=server.reader_threads,
+        parks=server.parks,
+        reasons=tuple(dict.fromkeys([*life.not_valid.values(), *empty])),
     )
 
 

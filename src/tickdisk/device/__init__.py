@@ -31,6 +31,7 @@ from tickdisk.device.parts import (
     Stalls,
 )
 from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
+from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.device.up import DEFAULT_FILE_SYSTEM, DEFAULT_SIZE_BYTES, Options, attach, bring_up, check_memory, name_of, up
 
 __all__ = [
@@ -48,6 +49,8 @@ __all__ = [
     "Cache",
     "Cut",
     "DeviceModel",
+    "DeviceStatus",
+    "EmulatorStatus",
     "ExtentRecorder",
     "FitLine",
     "KeptModel",

@@ -6,8 +6,9 @@ reads what became of each action.
 """
 
 from tickdisk.player.behaviour import BEHAVIOURS, Acts
-from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, read_status, start_players
-from tickdisk.player.explore import explore
+from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, start_players
+from tickdisk.player.explore import Phase, explore
+from tickdisk.player.status import ClientStatus, read_status
 from tickdisk.player.trace import Event, join_burst, player_name, read_trace, roam, write_trace
 
 __all__ = [
@@ -16,7 +17,9 @@ __all__ = [
     "STATUS",
     "TIMEOUT_S",
     "Acts",
+    "ClientStatus",
     "Event",
+    "Phase",
     "binary",
     "explore",
     "join_burst",

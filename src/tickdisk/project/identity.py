@@ -20,7 +20,7 @@ def _rooms(*names: str) -> tuple[str, ...]:
     return tuple(stop for name in names for stop in (f"tickdisk.{name}", f"tickdisk.{name}.*"))
 
 
-_PLANNED = _rooms("config", "experiment", "foundation.errors", "foundation.files", "project")
+_PLANNED = _rooms("config", "experiment", "foundation.errors", "foundation.files", "foundation.record", "project")
 """Rooms that are left out of every product. Their outcome is in the plan, or they only raise errors and write whole files."""
 
 
@@ -67,7 +67,7 @@ PRODUCTS: Mapping[str, Product] = {
     **{
         name: Product(
             (f"tickdisk.cli.workflow:{name}", "tickdisk.report.publish", "tickdisk.report.page"),
-            ("tickdisk.report", "tickdisk.studies", *_rooms("project")),
+            ("tickdisk.report", "tickdisk.studies", *_rooms("project", "manifest")),
         )
         for name in ("collect", "paper", "page", "check")
     },
@@ -76,7 +76,8 @@ PRODUCTS: Mapping[str, Product] = {
 """The kinds of result of the workflow, by name, without cells and worlds.
 
 A start in `tickdisk.cli` is the command that a rule of the workflow calls. If the room of the work does more than the result
-needs, the room's `__init__` is a stop.
+needs, the room's `__init__` is a stop. Whoever only reads manifests stops at `tickdisk.manifest`: if their form changes, they are
+made anew.
 """
 
 
@@ -141,7 +142,8 @@ class Identity:
 
     def notebook(self, name: str) -> dict[str, str]:
         """Returns digests of a notebook's cells, its study, the data files that both name, and the locked packages."""
-        study = Product((f"tickdisk.studies.{name}", "tickdisk.project.kept"), ("tickdisk.studies", "tickdisk.project"))
+        stops = ("tickdisk.studies", "tickdisk.project", "tickdisk.manifest")
+        study = Product((f"tickdisk.studies.{name}", "tickdisk.project.kept"), stops)
         cells = sources.notebook_cells(self.notebooks / f"{name}.ipynb")
         code = self._cached((self.checkout.python, study.starts, study.stops)).code
         data = sources.data_digests([*code.values(), *(text for kind, text in cells if kind == "code")])

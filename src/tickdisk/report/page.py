@@ -10,6 +10,7 @@ import jinja2
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.numbers import joined_list
+from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.report.evidence import Evidence
 
@@ -67,7 +68,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         sources=_sources(claims),
         made=[_made(name, words, evidence) for name, words in _SETUP_LABELS.items() if f"setup.{name}" in evidence.facts],
         cells=plan.cells,
-        ran={cell.hash for cell in plan.cells if (results / "runs" / cell.hash / "manifest.json").exists()},
+        ran={cell.hash for cell in plan.cells if has_run(results / "runs" / cell.hash)},
         files={file: words for file, words in _FILES.items() if (results / file).exists()},
         comparison=read_json(results / "comparison.json")["summary"],
         **read_json(results / "answers.json"),

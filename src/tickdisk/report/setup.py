@@ -6,6 +6,7 @@ from typing import Any
 
 from tickdisk.experiment import EXPERIMENTS, OTHER_SERVERS, STUDIES, SWITCHBACK
 from tickdisk.foundation.files import read_json
+from tickdisk.manifest import Manifest, has_run, read_manifest
 from tickdisk.project import Plan
 from tickdisk.studies.statement import Statement
 
@@ -19,8 +20,8 @@ def state_setup(plan: Plan, results: Path) -> Statement:
     """
     said = Statement("setup")
     _state_design(said, plan)
-    paths = [results / "runs" / cell.hash / "manifest.json" for cell in plan.cells]
-    manifests = [read_json(path) for path in paths if path.exists()]
+    folders = [results / "runs" / cell.hash for cell in plan.cells]
+    manifests = [read_manifest(folder) for folder in folders if has_run(folder)]
     _state_programs(said, plan, manifests)
     if (results / "calibration.json").exists():
         _state_machine(said, read_json(results / "calibration.json"))
@@ -76,7 +77,7 @@ def _state_other_servers(said: Statement, plan: Plan) -> None:
         said.word(f"missing_server.{name}", reason, source=_PLAN, note="a server that cannot run on this machine")
 
 
-def _state_programs(said: Statement, plan: Plan, manifests: Sequence[Mapping[str, Any]]) -> None:
+def _state_programs(said: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
     binaries = plan.binaries[plan.config.server]
     said.word("server", " ".join(binaries["server"].split()[:2]), source=_PLAN, note="the game server")
     said.word("rust", " ".join(binaries["rustc"].split()[:2]), source=_PLAN, note="the compiler of the emulator")
@@ -97,11 +98,11 @@ def _state_machine(said: Statement, calibration: Mapping[str, Any]) -> None:
     said.word("fio", calibration["fio"], source=source)
 
 
-def _state_load(said: Statement, plan: Plan, manifests: Sequence[Mapping[str, Any]]) -> None:
+def _state_load(said: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
     """States the largest load of the machine in the last attempt of any life, and the planned time of all live cells."""
-    loads = [life["attempts"][-1]["load"] for manifest in manifests for life in manifest["lives"].values()]
+    loads = [life.attempts[-1].load for manifest in manifests for life in manifest.lives.values()]
     for name in ("steal_share", "other_programs_share", "pressure_memory_share"):
-        known = [100 * load[name] for load in loads if load[name] is not None]
+        known = [100 * share for load in loads if (share := getattr(load, name)) is not None]
         note = "in the server life in which it was highest"
         said.fact(f"load.{name}", max(known, default=None), "%", n=len(known), source="manifests", note=note)
         limit = getattr(plan.config.limits, name)

@@ -1,7 +1,7 @@
 """Writes the player trace of a life: the behaviour of its players, the injected stalls of the processor, and markers."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ TAIL_S = 1.0
 
 @dataclass(frozen=True)
 class LifeTrace:
-    """The counts of a player trace that `write_life_trace` wrote, for the manifest."""
+    """The facts about a player trace that `write_life_trace` wrote, for the record of the life."""
 
     events: int
     """Number of actions, which is the number of records that the clients owe."""
-    phases: list[dict[str, Any]]
-    """Name, begin, end and number of events of each phase, as in `player.Phase`. Empty if the behaviour has no phases."""
+    phases: tuple[player.Phase, ...]
+    """Phases of the trace. Empty if the behaviour has none."""
 
 
 def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any]) -> LifeTrace:
@@ -39,7 +39,7 @@ def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any
     markers = [_marker(1, life.epochs[-1].end_s)]
     if life.epochs[0].start_s > 0:
         markers.append(_marker(0, life.epochs[0].start_s - TAIL_S))
-    return LifeTrace(player.write_trace(path, [*acts.events, *burns, *markers]), [asdict(phase) for phase in acts.phases])
+    return LifeTrace(player.write_trace(path, [*acts.events, *burns, *markers]), tuple(acts.phases))
 
 
 def _burns(life: Life, design: Mapping[str, Any], end_s: float) -> list[player.Event]:

@@ -13,10 +13,12 @@ from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
 from tickdisk.trace.parse import Capture, parse
 from tickdisk.trace.record import RAW, RawCapture, Recording, Target, Tool, is_raw_capture, start
+from tickdisk.trace.summary import CaptureSummary
 
 __all__ = [
     "RAW",
     "Capture",
+    "CaptureSummary",
     "Cgroup",
     "Command",
     "RawCapture",

@@ -1,7 +1,5 @@
 """Makes the requests table from the captured calls and the files of their descriptors."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -9,6 +7,7 @@ from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALL
 from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.program import FAULT, FAULT_POINTS
 from tickdisk.trace.reading import Reading
+from tickdisk.trace.summary import LeftOut
 
 PAGE_BYTES = 4096
 _MINOR_BITS = 20
@@ -37,7 +36,7 @@ _KINDS = pd.DataFrame(
 
 def request_rows(
     reading: Reading, followed: FileHistory, *, faults: str | None, window: tuple[int, int]
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+) -> tuple[pd.DataFrame, LeftOut]:
     """Makes the rows of the requests table from the calls that began in the `window`, and counts those left out or incomplete.
 
     The rows lack seq, level, thread_name and data. `faults` is the tracepoint of faults. Times are in the clock of `reading`.
@@ -72,11 +71,11 @@ def request_rows(
     no_file = kinds["by_fd"] & (followed.of == CLOSED) & ~(kinds["only_files"] & (calls["result"] >= 0))
     kept = rows[known & request & ~no_file]
     apart = kinds.loc[known & inside & kinds["call"].isin(NOT_FOLLOWED), "call"].value_counts()
-    return kept, {
-        "not_files": int((known & request & no_file).sum()),
-        "other_processes": int((~known & request).sum()),
-        "not_followed": {str(name): int(count) for name, count in apart.items()},
-    }
+    return kept, LeftOut(
+        not_files=int((known & request & no_file).sum()),
+        other_processes=int((~known & request).sum()),
+        not_followed={str(name): int(count) for name, count in apart.items()},
+    )
 
 
 def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame) -> "pd.Series[int]":

@@ -15,6 +15,7 @@ from tickdisk.formats import Trace
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number
+from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.studies.runs import Runs
 
@@ -147,7 +148,7 @@ def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Re
     planned = read_plan(Path(plan))
     main = planned.config.server
     source, known = characterise.references(Path(published))
-    have = {(cell.server, cell.experiment) for cell in planned.cells if (Path(runs) / cell.hash / "manifest.json").exists()}
+    have = {(cell.server, cell.experiment) for cell in planned.cells if has_run(Path(runs) / cell.hash)}
     captured = [(name, experiment) for experiment in _CAPTURED for name, found in sorted(have) if found == experiment]
     descriptions, rules = [], None
     for name in sorted({name for name, _ in captured}, key=lambda name: (name != main, name)):
@@ -160,7 +161,7 @@ def compute(plan: str, *, runs: str, published: str, margin: float | None) -> Re
             decision.margin if margin is None else margin,
             decision.alpha,
         )
-        title = data.manifests[0]["server"]["title"]
+        title = data.manifests[0].server.title
         descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=known))
     if not descriptions:
         raise TickdiskError(f"no captured life has run under {runs}; run `snakemake --cores all` first")
@@ -171,7 +172,7 @@ def _lives(data: Runs, title: str) -> Iterator[Load]:
     """Yields the load of each captured life on the files of the world, until the server is told to stop."""
     for life in data.lives():
         requests = table.read("requests", life.folder / "requests.parquet")
-        started_ns, phases = int(life.manifest["started_ns"]), life.manifest["phases"]
-        ends_ns = [int(life.epochs["end_ns"].max()), *(started_ns + round(phase["end_s"] * 1e9) for phase in phases)]
+        started_ns, phases = life.manifest.started_ns, life.manifest.phases
+        ends_ns = [int(life.epochs["end_ns"].max()), *(started_ns + round(phase.end_s * 1e9) for phase in phases)]
         chosen = requests["data"].isin(_WORLD) & (requests["start_ns"] <= max(ends_ns))
         yield characterise.load_of(requests[chosen], f"{title}, {life.title}")

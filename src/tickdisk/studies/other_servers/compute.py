@@ -10,6 +10,7 @@ import pandas as pd
 from tickdisk import blame, stats
 from tickdisk.experiment import INSIDE_TICK, JOIN_BURST, SWITCHBACK
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import compute as compute_join_burst
@@ -88,9 +89,9 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
     planned = read_plan(Path(plan))
     main = planned.config.server
     pairs = dict.fromkeys((cell.server, cell.experiment) for cell in planned.cells)
-    has_run = {(cell.server, cell.experiment) for cell in planned.cells if (Path(runs) / cell.hash / "manifest.json").exists()}
+    ran = {(cell.server, cell.experiment) for cell in planned.cells if has_run(Path(runs) / cell.hash)}
     parts, stalls = [], []
-    for server, experiment in (pair for pair in pairs if pair in has_run):
+    for server, experiment in (pair for pair in pairs if pair in ran):
         if experiment == SWITCHBACK.name:
             steady = compute_switchback(
                 plan, runs=runs, server=server, tick_metric=tick_metric, action=action, margin=margin, seed=seed
@@ -104,7 +105,7 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
                 stalls.append(_stalls(Runs(plan, runs, experiment, server)))
             continue
         doses = sorted((arm.arm for arm in found.data.arms if arm.role in ("dose", "treatment")), key=found.data.dose_ms)
-        title = found.data.manifests[0]["server"]["title"]
+        title = found.data.manifests[0].server.title
         parts.append(Part(experiment, server, title, found, doses, _saves(lives), _pauses_ms(lives)))
     if all(part.server == main for part in parts):
         raise TickdiskError(
@@ -137,7 +138,7 @@ def _stalls(data: Runs) -> Stalls:
     named = (device["named"] | device["action_named"]).astype(bool)
     return Stalls(
         data.server,
-        data.manifests[0]["server"]["title"],
+        data.manifests[0].server.title,
         checks,
         blame.count(was_late),
         blame.count(named[was_late]),
