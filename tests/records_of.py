@@ -6,7 +6,7 @@ from typing import Any
 from tickdisk.config import Config, PlannedCell, Resolved, load_arms, load_config
 from tickdisk.device import EmulatorStatus
 from tickdisk.foundation.host import HostFacts, Load, MachineKind
-from tickdisk.manifest import ArmCapture, Attempt, LifeRecord, Manifest
+from tickdisk.manifest import ArmCapture, Attempt, Capture, LifeRecord, Manifest
 from tickdisk.player import ClientStatus
 from tickdisk.player.status import ActionCounts, Network, ScheduleLag
 from tickdisk.project import Plan
@@ -103,6 +103,7 @@ LIFE = LifeRecord(
     not_valid={},
     noted=(),
 )
+HOST = HostFacts(processor="p", cores=4, memory_bytes=1 << 33, kernel="k", python="3")
 MACHINE = MachineKind(processor="p", cores=4, memory_gib=8, kernel="k")
 
 
@@ -144,7 +145,7 @@ def manifest_of(experiment: str, server: str = "luanti", **values: Any) -> Manif
         "plan": (),
         "models": {},
         "realised_ns": {},
-        "host": HostFacts(processor="p", cores=4, memory_bytes=1 << 33, kernel="k", python="3"),
+        "host": HOST,
         "machine": MACHINE,
         "backend": "fuse",
         "not_judged": (),
@@ -152,3 +153,9 @@ def manifest_of(experiment: str, server: str = "luanti", **values: Any) -> Manif
         "calibration": "one",
     }
     return Manifest(**own | values)
+
+
+def capture_of(**values: Any) -> Capture:
+    """Returns the file about the capture of a process that ran already."""
+    summary = {name: value for name, value in CAPTURE if name != "arm"}
+    return Capture(**summary | {"command": None, "pid": 1, "exit_code": None, "host": HOST} | values)

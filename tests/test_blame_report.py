@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import CAPTURE, LIFE, QUIET, changed, manifest_of, plan_of, planned
+from records_of import CAPTURE, LIFE, QUIET, capture_of, changed, manifest_of, plan_of, planned
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 from typer.testing import CliRunner
 
@@ -21,7 +21,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.experiment import Epoch, Life
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.manifest import Attempt, write_manifest
+from tickdisk.manifest import Attempt, write_capture, write_manifest
 from tickdisk.project import write_plan
 from tickdisk.studies import Study, inside_tick
 from tickdisk.studies.inside_tick import Results
@@ -301,8 +301,7 @@ def test_the_screen_of_a_capture_of_any_process(machine, tmp_path):
     evidence = machine.evidence()
     table.write("requests", tmp_path / "requests.parquet", evidence.requests)
     table.write("waits", tmp_path / "waits.parquet", evidence.waits)
-    summary = {"lost_events": 0, "started_ns": START_NS, "ended_ns": machine.now_ns}
-    (tmp_path / "capture.json").write_text(json.dumps(summary))
+    write_capture(tmp_path, capture_of(started_ns=START_NS, ended_ns=machine.now_ns))
     screen = _blame(tmp_path, "--thread", "Emerge-0")
     assert screen.startswith("Emerge-0: ")
     assert "of the time in which it was not asleep" in screen

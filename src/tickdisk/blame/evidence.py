@@ -1,18 +1,13 @@
 """Loads the tables that blame needs, of a captured server life or of a capture of any process."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
-from tickdisk.manifest import MANIFEST, Manifest, has_run, read_manifest
-
-_CAPTURE = "capture.json"
+from tickdisk.manifest import CAPTURE, MANIFEST, Manifest, has_run, read_capture, read_manifest
 
 
 @dataclass(frozen=True)
@@ -87,11 +82,11 @@ def load_evidence(path: Path) -> list[Evidence]:
         return [load_life(path / name, manifest) for name in captured]
     if has_run(path.parent) and (path / "ticks.parquet").exists():
         return [load_life(path, read_manifest(path.parent))]
-    if (path / _CAPTURE).exists():
-        summary = read_json(path / _CAPTURE)
-        return [Evidence(path.name, *_captured(path), _span(summary), lost_events=summary["lost_events"])]
+    if (path / CAPTURE).exists():
+        capture = read_capture(path)
+        return [Evidence(path.name, *_captured(path), capture.span_ns, lost_events=capture.lost_events)]
     raise TickdiskError(
-        f"{path} is no folder of a run, a server life or a capture ({MANIFEST} and {_CAPTURE} are missing); name such a folder"
+        f"{path} is no folder of a run, a server life or a capture ({MANIFEST} and {CAPTURE} are missing); name such a folder"
     )
 
 
@@ -124,10 +119,6 @@ def load_life(folder: Path, manifest: Manifest) -> Evidence:
         parks=server.parks,
         reasons=tuple(dict.fromkeys([*life.not_valid.values(), *empty])),
     )
-
-
-def _span(summary: Mapping[str, Any]) -> tuple[int, int]:
-    return int(summary["started_ns"]), int(summary["ended_ns"])
 
 
 def _captured(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -77,8 +77,7 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
 
     from tickdisk import server, trace
     from tickdisk.foundation import clock, host, memory, table
-    from tickdisk.foundation.files import write_json
-    from tickdisk.foundation.record import plain
+    from tickdisk.manifest import Capture, write_capture
 
     target: trace.Target = trace.Command(command) if command is not None else (pid or 0)
     with memory.folder() as fast, clock.Sampler() as clocks:
@@ -92,8 +91,9 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
     table.write("clocks", folder / "clocks.parquet", samples)
     if captured.waits is not None:
         table.write("waits", folder / "waits.parquet", captured.waits)
-    about = {"command": command, "pid": pid, "exit_code": code, "host": host.facts()}
-    write_json(folder / "capture.json", {**plain(about), **plain(captured.summary)})
+    words = None if command is None else tuple(command)
+    about = Capture(**dict(captured.summary), command=words, pid=pid, exit_code=code, host=host.facts())
+    write_capture(folder, about)
     for line in _screen(captured):
         print(line)
     return code or 0

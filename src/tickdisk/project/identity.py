@@ -21,7 +21,7 @@ def _rooms(*names: str) -> tuple[str, ...]:
 
 
 _PLANNED = _rooms("config", "experiment", "foundation.errors", "foundation.files", "foundation.record", "project")
-"""Rooms that are left out of every product. Their outcome is in the plan, or they only raise errors and write whole files."""
+"""Rooms that are left out of every product. Their outcome is in the plan, or they only raise errors, or read and write files."""
 
 
 _ALL_SERVERS = ("tickdisk.server", "tickdisk.server.registry")
