@@ -8,6 +8,7 @@ from tickdisk import device, project
 from tickdisk.foundation import host
 from tickdisk.config import file_digest
 from tickdisk.foundation.errors import exit_with_message
+from tickdisk.foundation.record import plain
 from tickdisk.experiment import EXPERIMENTS, STUDIES
 
 
@@ -36,7 +37,7 @@ onstart:
             print(f"left by an earlier run, removed: {line}")
         for name, reason in PROJECT.missing_servers.items():
             print(f"{name} does not take part: {reason}")
-        for kept in project.kept(PROJECT.as_plan(), Path("results/runs")):
+        for kept in project.kept(PROJECT.plan, Path("results/runs")):
             print(kept.sentence(Path("results/runs")))
         if not Path("results/store/calibrated.json").exists():
             # The message comes now and not after hours of other experiments. The import is here because it takes a second.

@@ -12,6 +12,7 @@ import pandas as pd
 
 from tickdisk.foundation import host, memory
 from tickdisk.foundation.process import Child
+from tickdisk.foundation.record import plain
 from tickdisk.replay import issue, plan, prepare, summarise
 
 _ROOT, _FILE_BYTES, _BLOCK = "/bench", 16 << 20, 4096
@@ -69,7 +70,7 @@ def main() -> None:
         meter = host.LoadMeter()
         with busy(given.busy, fast / "logs"):
             replayed = issue(planned, target)
-    summary = summarise(replayed.timings) | {"is_real_time": replayed.is_real_time, "load": meter.read().as_dict()}
+    summary = summarise(replayed.timings) | {"is_real_time": replayed.is_real_time, "load": plain(meter.read())}
     print(json.dumps(summary, indent=2))
 
 

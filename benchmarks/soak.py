@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from benchmarks.log_check import LogCheck
-from tickdisk.device import DeviceModel, MountedDevice, up
+from tickdisk.device import DeviceModel, EmulatorStatus, MountedDevice, up
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.memory import folder
 from tickdisk.foundation.process import Child, run
@@ -44,8 +43,8 @@ class Watch:
 
     resident_bytes: list[int] = field(default_factory=list)
     """Resident memory of the emulator's process at each look."""
-    status: dict[str, Any] = field(default_factory=dict)
-    """State of the device at the last look, as `MountedDevice.status` returns it. It is empty before the first."""
+    status: EmulatorStatus | None = None
+    """State of the device at the last look. It is None before the first."""
     moved_s: float = field(default_factory=time.monotonic)
     """Time of the last look at which requests had been made since the look before, in s of CLOCK_MONOTONIC."""
     longest_silence_s: float = 0.0
@@ -53,21 +52,21 @@ class Watch:
 
     def look(self, disk: MountedDevice) -> None:
         """Makes one observation of a device. If there was no new request for `SILENCE_S`, TickdiskError is raised."""
-        status, now_s = disk.status(), time.monotonic()
-        before = self.status.get("requests")
+        status, now_s = disk.emulator_status(), time.monotonic()
+        before = self.status
         self.status = status
         pages = Path(f"/proc/{disk.daemon_pid}/statm").read_text(encoding="ascii").split()[1]
         self.resident_bytes.append(int(pages) * _PAGE_BYTES)
         self.longest_silence_s = max(self.longest_silence_s, now_s - self.moved_s)
-        if status["requests"] != before:
+        if before is None or status.requests != before.requests:
             self.moved_s = now_s
         elif now_s - self.moved_s > SILENCE_S:
-            raise TickdiskError(f"no request arrived for {SILENCE_S:g} s with {status['inflight']} in the device, so it hangs")
+            raise TickdiskError(f"no request arrived for {SILENCE_S:g} s with {status.inflight} in the device, so it hangs")
 
     @property
     def requests(self) -> int:
         """The number of requests that the device had served at the last look, of all operations together."""
-        return sum(self.status.get("requests", {}).values())
+        return 0 if self.status is None else sum(self.status.requests.values())
 
     def resident(self) -> tuple[int, int]:
         """Returns the median resident memory in bytes in the second quarter of the observations and in the last quarter.
@@ -105,9 +104,10 @@ def soak(seconds: float) -> tuple[list[str], str]:
         problems += log.finish()
     problems += wrong(watch)
     before, after = watch.resident()
+    most = 0 if watch.status is None else watch.status.max_inflight
     return problems, (
         f"{took_s / 60:.1f} min, {watch.requests:,} requests ({watch.requests / took_s:,.0f}/s), at most "
-        f"{watch.status.get('max_inflight')} in flight, longest silence {watch.longest_silence_s:.1f} s, resident memory "
+        f"{most} in flight, longest silence {watch.longest_silence_s:.1f} s, resident memory "
         f"{before / 2**20:.1f} -> {after / 2**20:.1f} MiB, {log.records:,} log records"
     )
 
@@ -156,23 +156,23 @@ def _watch(disk: MountedDevice, load: Child, watch: Watch, deadline_s: float) ->
     if load.poll() != 0:
         lines = [line for line in load.tail(100).splitlines() if "fio" in line or "verify" in line]
         raise TickdiskError(f"fio found an error (exit code {load.poll()}): {lines[0].strip() if lines else 'it said nothing'}")
-    watch.status = disk.status()
+    watch.status = disk.emulator_status()
 
 
 def wrong(watch: Watch) -> list[str]:
     """Returns the faults that the observations show, in words: grown memory, and requests that failed or lack an answer or a
     record.
     """
-    if not watch.status:
+    if watch.status is None:
         return ["the emulator was never seen at work"]
     before, after = watch.resident()
     status, found = watch.status, []
     if after - before > _MOST_GROWTH_BYTES:
         found.append(f"resident memory grew by {(after - before) / 2**20:.1f} MiB")
-    if status["inflight"]:
-        found.append(f"{status['inflight']} requests were never answered")
-    if status["requests_failed"] or status["log_overflow"]:
-        found.append(f"{status['requests_failed']} requests failed, {status['log_overflow']} have no record")
+    if status.inflight:
+        found.append(f"{status.inflight} requests were never answered")
+    if status.requests_failed or status.log_overflow:
+        found.append(f"{status.requests_failed} requests failed, {status.log_overflow} have no record")
     return found
 
 

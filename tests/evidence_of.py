@@ -1,10 +1,10 @@
 """Evidence as studies state it, with every verdict that a test asks for."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from tickdisk.foundation import record
+from tickdisk.project import KeptPlan
 from tickdisk.report.answers import Asked
 from tickdisk.report.evidence import Evidence
 from tickdisk.stats import BoundWord, Cause, TooFew, Word
@@ -13,7 +13,7 @@ from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Statement
 STUDIES = ("calibration", "accesses", "switchback", "join_burst", "inside_tick", "replay", "checkpoint", "store")
 _BELOW_THE_BURST = 1.02
 """A latency that the switchback tries and the burst of joins does not."""
-PLAN: dict[str, Any] = json.loads((Path(__file__).resolve().parent.parent / "data/reference/paper/plan.json").read_text())
+PLAN = record.read(KeptPlan, Path(__file__).resolve().parent.parent / "data/reference/paper/plan.json")
 """Parts of the plan of our run at paper scale."""
 ASKED = Asked.of(PLAN)
 

@@ -1,26 +1,25 @@
 """Run folders of experiments in which every effect is known, on any server."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from records_of import LIFE, QUIET, changed, manifest_of, plan_of
 
 from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
-from tickdisk.device import load_devices
+from tickdisk.device import NO_DELAY, load_devices
 from tickdisk.experiment import Life
 from tickdisk.foundation import table
-from tickdisk.run.cell import server_facts
+from tickdisk.manifest import Attempt, LifeRecord, write_manifest
+from tickdisk.project import read_plan, write_plan
 
 SECOND = 1_000_000_000
 BASE_MS, PER_MS = 100.0, 5.0
 """A tick takes so long, and so much longer for each ms of storage latency."""
 DELAY_MS = 80.0
 """A tick takes so much longer while the probe delays it."""
-QUIET = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": 0.01}
 GapOf = Callable[[str, int], float]
 LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "hdd": 6.0}
 LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
@@ -74,12 +73,10 @@ def tables_of(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -
     }
 
 
-def described(attempts: int, changed: Mapping[str, Any]) -> dict[str, Any]:
-    ticks = dict.fromkeys(("ticks", "missing", "late", "merged"), 0)
-    reasons = [["steal 20 % above 10 %"]] * (attempts - 1) + [[]]
-    made = [{"load": QUIET, "reasons": each} for each in reasons]
-    life = {"ticks": ticks, "trace_events": 1, "client": {"backlog_max": 0}, "requests": 1, "attempts": made}
-    return life | {"marked": [], "not_valid": {}, "noted": [], "ended": None} | dict(changed)
+def record_of(life: Life, attempts: int, values: Mapping[str, Any]) -> LifeRecord:
+    """Returns the record of a life that was replaced until the last of some attempts, with other values."""
+    disturbed = Attempt(started_unix_s=0.0, load=QUIET, reasons=("steal 20 % above 10 %",))
+    return changed(LIFE, **{"name": life.name, "attempts": (*[disturbed] * (attempts - 1), *LIFE.attempts)} | dict(values))
 
 
 def config_of(scale: str, blocks: int | None) -> Config:
@@ -89,7 +86,7 @@ def config_of(scale: str, blocks: int | None) -> Config:
 def cells_of(config: Config, experiment: str, server: str = "luanti") -> list[Cell]:
     """Returns the cells of an experiment on a server, whose devices and programs do not matter here."""
     arms = load_arms()
-    models = {(arm.experiment, arm.arm): {} for arm in arms}
+    models = {(arm.experiment, arm.arm): NO_DELAY for arm in arms}
     return plan(config, arms, models, {(experiment, server): {}})
 
 
@@ -101,49 +98,48 @@ def write_runs(
     scale: str = "paper",
     blocks: int | None = None,
     gap_ms: GapOf = linear,
-    changed: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
+    values: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
     tables: Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
 ) -> Path:
     """Writes the run folders of all cells of an experiment and their plan, and returns the plan's path. Cells add to a plan.
 
-    `changed` replaces entries of a life's manifest, `tables` the tables of a block.
+    `values` replaces fields of a life's record, `tables` the tables of a block.
     """
     config, arms, rng = config_of(scale, blocks), load_arms(), np.random.default_rng(7)
-    devices = {name: model.as_dict() for name, model in load_devices(Path("data/devices.yaml")).items()}
+    devices = load_devices(Path("data/devices.yaml"))
     models = {
-        arm.arm: devices["hdd" if arm.arm == "hdd" else "sata_ssd"]
-        | {"name": arm.arm, "read_latency_ns": round(1e6 * LATENCY_MS[arm.arm])}
+        arm.arm: devices["hdd" if arm.arm == "hdd" else "sata_ssd"].model_copy(
+            update={"name": arm.arm, "read_latency_ns": round(1e6 * LATENCY_MS[arm.arm])}
+        )
         for arm in arms
         if arm.experiment == experiment
     }
     cells = cells_of(config, experiment, server)
     for cell in cells:
         lives = {
-            life.name: described(2 if cell.block == 0 else 1, (changed or {}).get((cell.block, life.name), {}))
+            life.name: record_of(life, 2 if cell.block == 0 else 1, (values or {}).get((cell.block, life.name), {}))
             for life in cell.lives
         }
         for life in cell.lives:
             (folder / cell.hash / life.name).mkdir(parents=True)
             for name, rows in tables(cell.block, tables_of(life, cell.block, gap_ms, rng)).items():
                 table.write(name, folder / cell.hash / life.name / f"{name}.parquet", rows)
-        manifest = {
-            "hash": cell.hash,
-            "experiment": experiment,
-            "server": server_facts(server),
-            "block": cell.block,
-            "plan": [asdict(life) for life in cell.lives],
-            "lives": lives,
-            "models": models,
-            "machine": {"processor": "one", "cores": 2},
-            "calibration": "first" if cell.block < 2 else "second",
-            "realised_ns": {arm: round(1e6 * (LATENCY_MS[arm] + REALISED_MS)) for arm in models},
-        }
-        (folder / cell.hash / "manifest.json").write_text(json.dumps(manifest))
+        manifest = manifest_of(
+            experiment,
+            server,
+            hash=cell.hash,
+            block=cell.block,
+            resolved=cell.resolved,
+            plan=cell.lives,
+            lives=lives,
+            models=models,
+            calibration="first" if cell.block < 2 else "second",
+            realised_ns={arm: round(1e6 * (LATENCY_MS[arm] + REALISED_MS)) for arm in models},
+        )
+        write_manifest(folder / cell.hash, manifest)
     path = folder / "plan.json"
-    planned = [{"experiment": experiment, "server": server, "hash": cell.hash} for cell in cells]
-    values = {"config": config.model_dump(mode="json"), "arms": [arm.model_dump(mode="json") for arm in arms]}
-    before = json.loads(path.read_text())["cells"] if path.exists() else []
-    path.write_text(json.dumps(values | {"cells": [*before, *planned]}))
+    before = read_plan(path).cells if path.exists() else ()
+    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)]))
     return path
 
 

@@ -1,27 +1,31 @@
 """The study as the notebook calls it, on lives of the simulated server in run folders as the run room writes them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import records_of
 from IPython.display import SVG, Markdown
+from records_of import CAPTURE, LIFE, QUIET, changed, manifest_of, planned
 from test_accesses_simulated import COSTS, START_NS, play
 
 from tickdisk import TickdiskError, accesses, studies
-from tickdisk.config import load_arms, load_config
+from tickdisk.config import PlannedCell, load_config, parse_config
+from tickdisk.experiment import Epoch, Life
 from tickdisk.foundation import table
-from tickdisk.run.cell import server_facts
+from tickdisk.manifest import Attempt, write_manifest
+from tickdisk.project import write_plan
 from tickdisk.studies.accesses.compute import finite_logs
 
 PUBLISHED = "data/published.yaml"
-LOAD = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": None}
 TABLES = ("files", "interactions", "form", "delayed", "routines", "predictions", "runs")
 FIGURES = ("cumulative", "sizes", "offsets", "regions", "predicted")
 
 
-def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...] = ()) -> dict:
+def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...] = ()) -> PlannedCell:
     """Writes a cell with one life of the simulated server; returns the cell's line of the plan."""
     requests, actions, phases, steps = play(block, seconds=seconds)
     cell = f"cell{block}"
@@ -32,34 +36,26 @@ def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...]
     tables = {"requests": requests, "actions": actions, "ticks": ticks.assign(players=1), "epochs": pd.DataFrame([epochs])}
     for name, frame in tables.items():
         table.write(name, folder / f"{name}.parquet", frame)
-    life = {
-        "attempts": [{"load": LOAD, "reasons": list(marked)}],
-        "marked": list(marked),
-        "not_valid": {},
-        "noted": [],
-        "ended": None,
-        "ticks": {"ticks": len(steps), "missing": 0, "late": 0, "merged": 0},
-        "client": {"backlog_max": 1},
-        "trace_events": len(actions),
-        "requests": 1,
-        "started_ns": START_NS,
-        "phases": [vars(phase) for phase in phases],
-        "captures": [{"lost_events": 0}],
-        "server": {"settings": {"server_map_save_interval": "2"}},
-    }
-    plan = [{"name": "life", "epochs": [{"arm": "x"}]}]
-    own = {"experiment": "accesses", "server": server_facts("luanti"), "block": block}
-    manifest = {"hash": cell, **own, "plan": plan, "machine": {}, "calibration": "one"}
-    (runs / cell / "manifest.json").write_text(json.dumps(manifest | {"lives": {"life": life}}))
-    return {"experiment": "accesses", "server": "luanti", "hash": cell}
+    life = changed(
+        LIFE,
+        attempts=(Attempt(started_unix_s=0.0, load=replace(QUIET, other_programs_share=None), reasons=marked),),
+        marked=marked,
+        trace_events=len(actions),
+        started_ns=START_NS,
+        phases=tuple(phases),
+        captures=(CAPTURE,),
+        server=LIFE.server.model_copy(update={"settings": {"server_map_save_interval": "2"}}),
+    )
+    plan = (Life("life", "x", 0, 1.0, (Epoch("x", 0.0, 0.0, 1.0),)),)
+    write_manifest(runs / cell, manifest_of("accesses", hash=cell, block=block, plan=plan, lives={"life": life}))
+    return planned(cell, "accesses", block=block)
 
 
 def plan_of(folder: Path, lives: int, **how) -> dict[str, str]:
     config = load_config().model_dump(mode="json")
     config["scales"][config["scale"]]["accesses"]["lives"] = lives
     cells = [write_run(folder / "runs", block, **how) for block in range(lives)]
-    values = {"config": config, "arms": [arm.model_dump() for arm in load_arms()], "cells": cells}
-    (folder / "plan.json").write_text(json.dumps(values))
+    write_plan(folder / "plan.json", records_of.plan_of(parse_config(config), cells))
     return {"plan": str(folder / "plan.json"), "runs": str(folder / "runs")}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from records_of import CAPTURE, LIFE, QUIET, capture_of, changed, manifest_of, plan_of, planned
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 from typer.testing import CliRunner
 
@@ -17,10 +18,12 @@ from tickdisk.blame import attribute, load_evidence, stretch
 from tickdisk.cli import app
 from tickdisk.config import load_arms, load_config
 from tickdisk.device import DeviceModel
+from tickdisk.experiment import Epoch, Life
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import percent
-from tickdisk.run.cell import server_facts
+from tickdisk.manifest import Attempt, write_capture, write_manifest
+from tickdisk.project import write_plan
 from tickdisk.stats import ClientsSaturated, FilesUnknown, NothingCaptured, TooFew
 from tickdisk.studies import Study, inside_tick
 from tickdisk.studies.inside_tick import Results
@@ -71,23 +74,16 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
     life.mkdir(parents=True)
     for name, rows in (tables | more).items():
         table.write(name, life / f"{name}.parquet", rows)
-    capture = {"arm": "hdd", "lost_events": 3, "requests": 1, "started_ns": START_NS, "ended_ns": machine.now_ns}
-    load = {"steal_share": 0.0, "pressure_cpu_share": 0.0, "other_programs_share": None}
-    ticks = {"ticks": 9, "missing": 0, "late": 0, "merged": 0}
-    described = {"captures": [capture], "ticks": ticks, "client": {"backlog_max": 0}, "trace_events": 1, "requests": 1}
-    described |= {"attempts": [{"load": load, "reasons": []}], "marked": [], "not_valid": {}, "noted": [], "ended": None}
-    manifest = {
-        "hash": folder.name,
-        "block": 0,
-        "experiment": "inside_tick",
-        "server": server_facts("luanti"),
-        "plan": [{"name": "life", "epochs": [{"arm": "hdd"}]}],
-        "lives": {"life": described},
-        "machine": {},
-        "calibration": "one",
-        "models": {arm.arm: DISK.as_dict() for arm in load_arms()},
-    }
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    capture = CAPTURE.model_copy(update={"lost_events": 3, "started_ns": START_NS, "ended_ns": machine.now_ns})
+    attempt = Attempt(started_unix_s=0.0, load=replace(QUIET, other_programs_share=None), reasons=())
+    manifest = manifest_of(
+        "inside_tick",
+        hash=folder.name,
+        plan=(Life("life", "hdd", 0, 1.0, (Epoch("hdd", 0.0, 0.0, 1.0),)),),
+        lives={"life": changed(LIFE, captures=(capture,), attempts=(attempt,))},
+        models={arm.arm: DISK for arm in load_arms()},
+    )
+    write_manifest(folder, manifest)
     return folder
 
 
@@ -97,14 +93,8 @@ def run(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _plan(folder: Path, *cells: str) -> Path:
-    arms = [arm.model_dump(mode="json") for arm in load_arms()]
-    plan = {
-        "config": load_config().model_dump(mode="json"),
-        "arms": arms,
-        "cells": [{"experiment": "inside_tick", "server": "luanti", "hash": cell} for cell in cells or ("abc",)],
-    }
     path = folder / "plan.json"
-    path.write_text(json.dumps(plan))
+    write_plan(path, plan_of(load_config(), [planned(cell, "inside_tick") for cell in cells or ("abc",)]))
     return path
 
 
@@ -321,8 +311,7 @@ def test_the_screen_of_a_capture_of_any_process(machine, tmp_path):
     evidence = machine.evidence()
     table.write("requests", tmp_path / "requests.parquet", evidence.requests)
     table.write("waits", tmp_path / "waits.parquet", evidence.waits)
-    summary = {"lost_events": 0, "started_ns": START_NS, "ended_ns": machine.now_ns}
-    (tmp_path / "capture.json").write_text(json.dumps(summary))
+    write_capture(tmp_path, capture_of(started_ns=START_NS, ended_ns=machine.now_ns))
     screen = _blame(tmp_path, "--thread", "Emerge-0")
     assert screen.startswith("Emerge-0: ")
     assert "of the time in which it was not asleep" in screen
@@ -361,6 +350,6 @@ def test_lives_that_are_not_valid_decide_nothing(machine, tmp_path):
 def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(TickdiskError, match="is no folder of a run, a server life or a capture"):
         _blame(tmp_path)
-    (tmp_path / "manifest.json").write_text(json.dumps({"lives": {"life": {}}}))
+    write_manifest(tmp_path, manifest_of("switchback", lives={"life": LIFE}))
     with pytest.raises(TickdiskError, match="no life was captured by bpftrace"):
         _blame(tmp_path)

@@ -90,7 +90,7 @@ def test_every_kind_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("causes", [{"kind": "moonlight"}], r"claims.json: 0.causes.0 = .*moonlight"),
+        ("causes", [{"kind": "moonlight"}], r"claims.json: key 0.causes.0: .*moonlight"),
         ("causes", [{"kind": "too_few", "n": 4}], r"claims.json: key 0.causes.0.too_few.needed is missing"),
         ("verdict", "perhaps", r"claims.json: 0.verdict = 'perhaps' is not acceptable"),
         ("causes", None, r"claims.json: 0.causes = None is not acceptable"),

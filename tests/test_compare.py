@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 from evidence_of import evidence_of
+from records_of import plan_of
 from typer.testing import CliRunner
 
 from tickdisk import compare as room
 from tickdisk.cli import app
 from tickdisk.compare import reference
+from tickdisk.config import load_config
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.project import write_plan
 from tickdisk.studies.statement import Statement
 
 
@@ -27,8 +30,7 @@ def write(folder: Path, *, period_s: float = 5.3, lives: int = 8, scale: str = "
     evidence = evidence_of(**changed)
     facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
     replace(evidence, facts=facts).save(folder)
-    plan = {"config": {"scale": scale}, "chosen": {}, "arms": [], "tiers": {}, "binaries": {}}
-    (folder / "plan.json").write_text(json.dumps(plan))
+    write_plan(folder / "plan.json", plan_of(load_config().model_copy(update={"scale": scale})))
     return folder
 
 

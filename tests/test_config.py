@@ -30,9 +30,13 @@ from tickdisk.project import project
 CODE = {(experiment, "luanti"): {"python": "a", "server": "b"} for experiment in EXPERIMENTS}
 
 
-def models_of(arms: Sequence[Arm]) -> dict[tuple[str, str], dict[str, Any]]:
+def models_of(arms: Sequence[Arm]) -> dict[tuple[str, str], device.DeviceModel]:
     """Returns a model for every arm, which says what the arm's device is."""
-    return {(arm.experiment, arm.arm): {"name": arm.device, "latency_us": arm.latency_us} for arm in arms}
+
+    def model(arm: Arm) -> device.DeviceModel:
+        return device.NO_DELAY.model_copy(update={"name": arm.device, "burn_ns": round(1000 * (arm.latency_us or 0))})
+
+    return {(arm.experiment, arm.arm): model(arm) for arm in arms}
 
 
 def planned(values: dict[str, Any], arms: Sequence[Arm] | None = None, **changed: Any) -> list[Cell]:
@@ -145,10 +149,10 @@ def test_an_arm_s_device_can_be_a_file(tmp_path: Path, values: dict[str, Any]) -
     for arm in arms:
         project.add_file(arm, devices)
     assert devices[str(path)] == device.load_device(path)
-    models = {(arm.experiment, arm.arm): devices[arm.device].as_dict() for arm in arms}
+    models = {(arm.experiment, arm.arm): devices[arm.device] for arm in arms}
     cells = planned(values, arms, models=models)
-    used = next(cell.resolved["arms"] for cell in cells if cell.experiment == "join_burst")
-    assert [arm["device"]["channels"] for arm in used if arm["arm"] == "hdd"] == [3]
+    used = next(cell.resolved.arms for cell in cells if cell.experiment == "join_burst")
+    assert [arm.device.channels for arm in used if arm.arm == "hdd"] == [3]
     path.write_text(path.read_text().replace("mydisk:", "nvme_ssd:"))
     del devices[str(path)]
     with pytest.raises(TickdiskError, match="there is another device called nvme_ssd; rename"):
@@ -306,7 +310,7 @@ def test_a_cell_goes_by_the_devices_and_the_code_of_its_own_experiment(values: d
     arms = load_arms()
     before = planned(values, arms)
     arm = next(arm for arm in arms if arm.experiment == "switchback")
-    models = {**models_of(arms), (arm.experiment, arm.arm): {"name": "another"}}
+    models = {**models_of(arms), (arm.experiment, arm.arm): device.NO_DELAY}
     for after in (
         planned(values, arms, models=models),
         planned(values, arms, code={**CODE, ("switchback", "luanti"): {"python": "z"}}),
@@ -317,4 +321,4 @@ def test_a_cell_goes_by_the_devices_and_the_code_of_its_own_experiment(values: d
 
 def test_cells_of_other_code_differ_under_one_key(values: dict[str, Any]) -> None:
     before, after = planned(values)[0], planned(values, code={name: {"python": "z"} for name in CODE})[0]
-    assert [key for key, value in before.resolved.items() if after.resolved[key] != value] == ["code"]
+    assert [key for key, value in before.resolved if getattr(after.resolved, key) != value] == ["code"]

@@ -17,36 +17,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from records_of import manifest_of, plan_of
 from typer.testing import CliRunner
 
-from tickdisk import compare, config, describe, device, project, run, studies
+from tickdisk import compare, config, describe, device, manifest, project, studies
 from tickdisk.calibrate import measure as calibrate_measure
 from tickdisk.cli import app
-from tickdisk.cli import capture as cli_capture
 from tickdisk.compare import reference
 from tickdisk.describe import entry
 from tickdisk.describe import keys as keys_module
 from tickdisk.describe.entry import Block, unit_of, written
 from tickdisk.describe.keys import Key, column_kind, keys_of_class, keys_of_table, kind_of
-from tickdisk.device import daemon, mounted
-from tickdisk.experiment import Life
-from tickdisk.foundation import host, table
+from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
 from tickdisk.foundation.process import Child
+from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
 from tickdisk.replay.experiment import _replay, experiment
 from tickdisk.replay.plan import Plan
 from tickdisk.replay.timing import differing, summarise
 from tickdisk.report import publish
 from tickdisk.report.answers import Answers
-from tickdisk.run import cell, life, play
 from tickdisk.saving import checkpoint, store
 from tickdisk.saving.store.study import study
 from tickdisk.saving.store.trial import life_summary
-from tickdisk.server import contract, luanti, ticks, world
-from tickdisk.trace.parse import parse
-from tickdisk.trace.requests import request_rows
+from tickdisk.server import contract, luanti, world
 
 ROOT = Path(__file__).resolve().parent.parent
 ENTRIES = {one.name: one for section in describe.SECTIONS for one in section.entries}
@@ -85,14 +81,6 @@ def dicts_in(function: Callable[..., Any]) -> Iterator[list[str]]:
 def dict_with(function: Callable[..., Any], name: str) -> set[str]:
     """Returns the keys of the first dict in a function that has this one."""
     return set(next(found for found in dicts_in(function) if name in found))
-
-
-def go_keys(structure: str) -> set[str]:
-    """Returns the JSON keys of a structure of the clients' status."""
-    text = (ROOT / "src/players/internal/report/status.go").read_text()
-    body = re.search(rf"^type {structure} struct {{\n(.*?)^}}", text, re.DOTALL | re.MULTILINE)
-    assert body is not None
-    return set(re.findall(r'json:"(\w+)', body[1]))
 
 
 def test_the_document_is_the_file() -> None:
@@ -265,62 +253,42 @@ def test_files_of_the_store_are_as_described(tmp_path: Path) -> None:
     assert dict_with(life_summary, "added_ms") <= set(keys("results/store/fitted.parquet"))
 
 
-def test_the_plan_is_described_key_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_is_described_key_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     toolchains = project.Toolchains(rustc="rustc 1", go="go 1", built={"players": "1"})
     identity = Identity(ROOT, toolchains, {"luanti": "Luanti 5"})
     devices = device.load_devices(project.DEVICES_PATH)
-    values = project.Project(config.load_config(), tuple(config.load_arms()), devices, identity).as_plan()
-    name = "results/plan.json"
+    planned = project.Project(config.load_config(), tuple(config.load_arms()), devices, identity)
+    planned.save(tmp_path / "plan.json")
+    values, name = read_json(tmp_path / "plan.json"), "results/plan.json"
+    assert plain(project.read_plan(tmp_path / "plan.json")) == values == plain(planned.plan)
     assert values.keys() == set(keys(name, "The file"))
     assert values["arms"][0].keys() == set(keys(name, "Each object of `arms`"))
     assert values["cells"][0].keys() == set(keys(name, "Each object of `cells`"))
-    assert next(iter(values["tiers"].values())).keys() == {"description", "read_latency_ns"}
-    assert values["resolved"]["luanti"]["switchback"].keys() == set(keys(MANIFEST, "`resolved` has"))
-    assert values["resolved"]["luanti"]["switchback"]["arms"][0].keys() == set(keys(MANIFEST, "Each object of `resolved.arms`"))
-    assert set(keys("data/reference/SCALE/plan.json")) == set(reference._PLANNED) < values.keys()
+    assert next(iter(values["tiers"].values())).keys() == set(keys(name, "Each object of `tiers`"))
+    assert set(keys("data/reference/SCALE/plan.json")) < values.keys()
 
 
-def test_a_manifest_is_described_key_by_key() -> None:
-    assert dict_with(run.run_cell, "hash") == set(keys(MANIFEST, "The file"))
-    of_life = dict_with(life.run_life, "trace_events") | dict_with(cell.undisturbed, "marked") | {"attempts"}
-    assert of_life == set(keys(MANIFEST, "Each object of `lives`"))
-    assert dict_with(cell.undisturbed, "started_unix_s") == set(keys(MANIFEST, "Each object of `attempts`"))
-    assert dict_with(ticks.read_ticks, "missing") == set(keys(MANIFEST, "`ticks`"))
-    assert go_keys("Status") == set(keys(MANIFEST, "`client`"))
-    assert host.machine().keys() == set(keys(MANIFEST, "`machine`"))
-    assert dict_with(cell.server_facts, "tick_budget_ns") == set(keys(MANIFEST, "`server` has"))
-    assert keys(MANIFEST, "Each object of `plan`") == list(asdict(Life("", "", 0, 0, ())))
-
-
-def test_lists_in_sentences_of_a_manifest_are_whole() -> None:
-    """Files that are too small for a table of their own are described in a sentence."""
-    said = {row.name: row.sentence for block in ENTRIES[MANIFEST].blocks for row in block.rows(MANIFEST)}
-    for name, found in (
-        ("network", go_keys("Network")),
-        ("schedule_lag", go_keys("Lag")),
-        ("lag_seconds", go_keys("LagSecond")),
-        ("ended", dict_with(play.play, "epoch")),
-        ("markers", {"name", "before_ns", "after_ns"}),
-        ("server", {"settings", "port", "ready_s", "binary", "version", "sha256"}),
+def test_a_manifest_of_another_form_is_one_sentence(tmp_path: Path) -> None:
+    values = plain(manifest_of("switchback"))
+    for key, found, said in (
+        ("block", None, "block = None is not acceptable: Input should be a valid integer"),
+        ("blocks", 1, "unknown key blocks"),
     ):
-        assert set(re.findall(r"`(\w+)`", said[name])) == found, name
-    assert dict_with(contract.Server.start, "ready_s") == {"settings", "port", "ready_s"}
+        (tmp_path / "manifest.json").write_text(json.dumps(values | {key: found}))
+        with pytest.raises(TickdiskError, match=f"manifest.json: {said}; remove the folder and run the cell again"):
+            manifest.read_manifest(tmp_path)
 
 
-def test_the_status_of_a_device_is_described_key_by_key() -> None:
-    native = (ROOT / "src/native/src/python/device.rs").read_text()
-    status = native[native.index("fn status<'py>") :]
-    found = set(re.findall(r'dict\.set_item\("(\w+)"', status[: status.index("Ok(dict)")]))
-    found |= dict_with(daemon._answer, "cores_awake")
-    found |= dict_with(mounted.MountedDevice.status, "arrivals_lack")
-    assert found == set(keys(MANIFEST, "`device`"))
-
-
-def test_a_capture_is_described_key_by_key() -> None:
-    summary = dict_with(parse, "lost_events") | dict_with(request_rows, "not_files")
-    assert {"arm"} | summary == set(keys(MANIFEST, "Each object of `captures`"))
-    assert dict_with(cli_capture._capture, "exit_code") | summary == set(keys("CAPTURE/capture.json"))
+def test_objects_in_records_are_described_with_their_place() -> None:
+    titles = list(blocks(MANIFEST))
+    assert "Each object of `lives` has these keys:" in titles
+    assert "`lives.client.schedule_lag` has these keys:" in titles
+    assert keys(MANIFEST, "Each object of `plan.injections`") == ["kind", "due_s", "length_ms"]
+    units = {row.name: row.unit for row in ENTRIES[MANIFEST].blocks[-1].rows(MANIFEST)}
+    assert units["started_unix_s"] == "s"
+    (ticks,) = [block for title, block in blocks(MANIFEST).items() if title.startswith("`lives.ticks`")]
+    assert {row.name: row.unit for row in ticks.rows(MANIFEST)}["rejected"] == "lines"
 
 
 def test_a_replay_is_described_key_by_key() -> None:
@@ -357,7 +325,7 @@ def test_a_comparison_is_described_key_by_key(tmp_path: Path) -> None:
         for file, value in (
             ("facts", {}),
             ("claims", [claim]),
-            ("plan", {"config": {"scale": "smoke"}}),
+            ("plan", plain(plan_of(config.load_config().model_copy(update={"scale": "smoke"})))),
             ("about", {"commit": "c", "date": "d", "scale": "smoke"}),
         ):
             (tmp_path / folder / f"{file}.json").write_text(json.dumps(value))
@@ -381,8 +349,6 @@ def test_other_files_are_described_key_by_key(tmp_path: Path) -> None:
     child = Child("true", ["true"], tmp_path)
     child.wait(10)
     assert read_json(tmp_path / "true.json").keys() == set(keys(f"{LIFE}/logs/PROCESS.json"))
-    assert host.facts().keys() == set(keys("Host"))
-    assert host.LoadMeter().read().as_dict().keys() == set(keys("Load"))
 
 
 def test_a_device_model_is_described_key_by_key() -> None:

@@ -43,7 +43,7 @@ def test_what_waits_for_the_emulator_is_not_late_for_it(tmp_path: Path, length: 
             memory[:] = bytes(len(memory))
             buffer = memoryview(memory)[:length]
             setting = disk.set(MODEL, floor_ns=0).number
-            before = disk.status()["stamped"]
+            before = disk.status().stamped
             os.kill(disk.daemon_pid, signal.SIGSTOP)
             begin_ns = time.monotonic_ns()
             reading = reader.submit(os.preadv, descriptor, [buffer], 8 << 20)
@@ -53,8 +53,8 @@ def test_what_waits_for_the_emulator_is_not_late_for_it(tmp_path: Path, length: 
             took_ns = time.monotonic_ns() - begin_ns
             buffer.release()
         os.close(descriptor)
-        assert disk.status()["stamped"] > before
-        assert disk.status()["arrivals_lack"] == ""
+        assert disk.status().stamped > before
+        assert disk.status().arrivals_lack == ""
     rows = device.read_log(log).to_pandas()
     rows = rows[rows["setting"] == setting]
     assert rows["length"].sum() == length

@@ -142,7 +142,7 @@ def test_blocks_are_the_flushed_ones_or_later_ones(keep_share: float, seed: int)
                 assert lost.pages_dropped == 0
             wrong = np.flatnonzero(content != blocks.flushed)
             assert all(int(content[block]) in blocks.later[block] for block in wrong)
-            assert disk.status()["unflushed_pages"] == 0
+            assert disk.status().unflushed_pages == 0
             blocks.settle(content)
     assert (changed > 0) == (keep_share < 1), "a cut that does nothing changes nothing"
     assert (survived > 0) == (keep_share > 0)
@@ -165,7 +165,7 @@ def test_who_had_the_block_device_open_gets_errors_and_changes_nothing() -> None
         with pytest.raises(OSError, match=os.strerror(errno.EIO)):
             os.fsync(old)
         assert numbers(disk).nonzero()[0].tolist() == [0]
-        assert disk.status()["requests_failed"] > 0
+        assert disk.status().requests_failed > 0
     assert nothing_left(disk.name)
 
 
@@ -177,13 +177,13 @@ def test_requests_in_the_device_fail_at_once() -> None:
             [*command, f"--filename={disk.block_device}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as fio:
             deadline = time.monotonic() + LIMIT_S
-            while disk.status()["inflight"] < 8 and time.monotonic() < deadline:
+            while disk.status().inflight < 8 and time.monotonic() < deadline:
                 time.sleep(0.01)
             lost = disk.cut()
             assert fio.wait(LIMIT_S) != 0
         assert lost.requests_failed == 8
         assert lost.pages_dropped == 8
-        assert disk.status()["inflight"] == 0
+        assert disk.status().inflight == 0
         disk.set(FAST, floor_ns=0)
         assert not numbers(disk).any()
 
@@ -264,11 +264,11 @@ def test_a_cut_that_fails_leaves_the_device_its_delays(monkeypatch: pytest.Monke
 
     with device.up(FAST, size_bytes=SIZE, floor_ns=0, volatile=True) as disk:
         disk.set(FAST.with_latency(200_000_000), floor_ns=0)
-        number = disk.status()["setting"]
+        number = disk.status().setting
         with monkeypatch.context() as broken, pytest.raises(TickdiskError, match="no loop device"):
             broken.setattr(MountedDevice, "_attach", refuse)
             disk.cut()
-        assert disk.status()["setting"] == number + 2, "off, and on again"
+        assert disk.status().setting == number + 2, "off, and on again"
         started = time.monotonic()
         with (records.STATE / disk.name / "fuse/disk").open("rb", buffering=0) as file:
             file.read(BLOCK)
@@ -278,7 +278,7 @@ def test_a_cut_that_fails_leaves_the_device_its_delays(monkeypatch: pytest.Monke
 
 def test_what_is_not_volatile_cannot_be_cut() -> None:
     with device.up(FAST, size_bytes=SIZE, floor_ns=0) as disk:
-        assert disk.status()["unflushed_pages"] is None
+        assert disk.status().unflushed_pages is None
         with pytest.raises(TickdiskError, match="is not volatile"):
             disk.cut()
         (disk.mount_point / "file").write_text("it goes on")

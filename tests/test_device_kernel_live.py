@@ -62,8 +62,8 @@ def test_a_device_of_its_own_that_goes_again(backend: str, file_system: str) -> 
         counted = disk.status()
         assert (disk.mount_point / "file").read_bytes() == content
         after = disk.status()
-        assert after["bytes"]["read"] - counted["bytes"]["read"] >= len(content)
-        assert counted["bytes"]["write"] >= len(content)
+        assert after.bytes["read"] - counted.bytes["read"] >= len(content)
+        assert counted.bytes["write"] >= len(content)
         with pytest.raises(TickdiskError, match="stalled"):
             disk.stall(1)
         assert disk.alive()

@@ -97,7 +97,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, dict[s
             work(disk, 99, ALONE)
             together(disk, 6, 40)
             disk.set(rest, floor_ns=0)
-        stalls = disk.status()["stalls"]
+        stalls = disk.status().stalls
     return device.read_log(log).to_pandas(), settings, [(begin, end) for begin, end in stalls]
 
 

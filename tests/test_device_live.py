@@ -82,7 +82,7 @@ def test_the_log_has_a_row_for_every_request_that_was_made(tmp_path: Path) -> No
     seen = rows(log, setting.number)
     assert [tuple(row) for row in seen[["op", "offset", "length"]].itertuples(index=False)] == made
     assert set(seen["inflight"]) == {1}
-    assert (status["log_overflow"], status["inflight"]) == (0, 0)
+    assert (status.log_overflow, status.inflight) == (0, 0)
     assert {op for op, _, _ in made} == set(device.OPS)
     everything = device.read_log(log)
     assert everything["seq"].to_pylist() == list(range(everything.num_rows))
@@ -120,7 +120,7 @@ def test_requests_overlap_in_the_device(tmp_path: Path) -> None:
         setting = disk.set(model(5_000_000), floor_ns=0)
         options = "--name=x --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=32 --size=32m --number_ios=640"
         process.run(["fio", *options.split(), f"--filename={disk.block_device}", "--output-format=json"])
-        assert disk.status()["max_inflight"] >= 32
+        assert disk.status().max_inflight >= 32
     seen = rows(log, setting.number)
     seen = seen[seen["op"] == "read"]
     took_s = (seen["replied_ns"].max() - seen["arrival_ns"].min()) / 1e9
@@ -161,7 +161,7 @@ def test_a_stall_begins_with_a_request_and_holds_all_until_its_end(tmp_path: Pat
         stalled_ns = time.monotonic_ns() - before_ns
         os.preadv(descriptor, [page], 0)
         after_ns = time.monotonic_ns() - before_ns - stalled_ns
-        [(begin_ns, end_ns)] = disk.status()["stalls"]
+        [(begin_ns, end_ns)] = disk.status().stalls
     assert end_ns - begin_ns == 300_000_000
     assert begin_ns > armed_ns
     assert stalled_ns >= 290_000_000
@@ -195,7 +195,7 @@ def test_extents_are_where_the_device_has_the_bytes() -> None:
 
 
 def burner_cpu_ns(disk: MountedDevice) -> int:
-    return int(disk.status()["cpu_ns_by_thread"]["device-burner"])
+    return int(disk.status().cpu_ns_by_thread["device-burner"])
 
 
 def test_the_sham_burns_cpu_for_each_request(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_the_sham_burns_cpu_for_each_request(tmp_path: Path) -> None:
             os.preadv(descriptor, [memoryview(buffer)[:4096]], number * 4096)
         disk.set(model(0), floor_ns=0)
         deadline = time.monotonic() + 10
-        while disk.status()["burn_owed_ns"] > 0 and time.monotonic() < deadline:
+        while disk.status().burn_owed_ns > 0 and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.05)
         burned = burner_cpu_ns(disk) - before
@@ -220,7 +220,7 @@ def test_the_sham_burns_cpu_for_each_request(tmp_path: Path) -> None:
 def test_the_floor_is_measured_when_a_device_is_brought_up() -> None:
     slow = model(2_000_000)
     with device.up(slow, size_bytes=SIZE, file_system=None) as disk:
-        assert 0 < disk.status()["floor_ns"] < slow.read_latency_ns
+        assert 0 < disk.status().floor_ns < slow.read_latency_ns
 
 
 @pytest.mark.parametrize("file_system", ["ext4", "xfs", "btrfs"])

@@ -197,7 +197,7 @@ def test_the_emulator_survives_who_speaks_otherwise() -> None:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
                 other.connect(str(records.STATE / disk.name / "control"))
                 other.sendall(said)
-        assert disk.status()["inflight"] == 0
+        assert disk.status().inflight == 0
 
 
 def test_the_emulator_is_killed() -> None:
@@ -227,7 +227,7 @@ def test_somebody_we_were_not_told_of_keeps_nothing_but_errors(capfd: pytest.Cap
     with device.up(FAST, size_bytes=SIZE, floor_ns=0, log_path=log) as disk:
         (disk.mount_point / "file").write_bytes(bytes(1 << 20))
         os.sync()
-        seen = sum(disk.status()["requests"].values())
+        seen = sum(disk.status().requests.values())
         stranger = subprocess.Popen(["sleep", "1000"], cwd=disk.mount_point)
     try:
         assert f"still in use: loop device {disk.block_device} (processes: {stranger.pid})" in capfd.readouterr().err
@@ -262,7 +262,7 @@ def test_the_owner_is_killed(tmp_path: Path) -> None:
         assert Identity.of(int(daemon)) is None
         assert Identity.of(int(sleeper)) is None
         assert is_ours(unrelated, mark)
-        assert living.status()["inflight"] == 0
+        assert living.status().inflight == 0
     assert nothing_left(living.name)
 
 

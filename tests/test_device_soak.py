@@ -11,13 +11,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from records_of import DEVICE
 
 from benchmarks import soak
 from benchmarks.log_check import LogCheck
 from tickdisk.device.log import RECORD
 from tickdisk.foundation.errors import TickdiskError
 
-GOOD = {"requests": {"read": 5}, "inflight": 0, "requests_failed": 0, "log_overflow": 0, "max_inflight": 128}
+GOOD = DEVICE.model_copy(update={"requests": {"read": 5}, "max_inflight": 128})
 
 
 def checked(tmp_path: Path, records: "np.ndarray[tuple[int], np.dtype[np.void]]", rest: bytes = b"") -> tuple[int, list[str]]:
@@ -61,19 +62,19 @@ def test_half_a_record_is_told(tmp_path: Path) -> None:
 
 def test_growing_memory_and_lost_requests_are_wrong() -> None:
     steady, growing = (
-        soak.Watch([10 << 20] * 100, dict(GOOD)),
-        soak.Watch([(10 << 20) + i * (1 << 17) for i in range(100)], dict(GOOD)),
+        soak.Watch([10 << 20] * 100, GOOD),
+        soak.Watch([(10 << 20) + i * (1 << 17) for i in range(100)], GOOD),
     )
     assert soak.wrong(steady) == []
     assert "resident memory grew by" in soak.wrong(growing)[0]
-    assert "never answered" in soak.wrong(soak.Watch([1], {**GOOD, "inflight": 3}))[0]
-    assert "1 requests failed" in soak.wrong(soak.Watch([1], {**GOOD, "requests_failed": 1}))[0]
+    assert "never answered" in soak.wrong(soak.Watch([1], GOOD.model_copy(update={"inflight": 3})))[0]
+    assert "1 requests failed" in soak.wrong(soak.Watch([1], GOOD.model_copy(update={"requests_failed": 1})))[0]
     assert soak.wrong(soak.Watch())
 
 
 def test_a_device_on_which_nothing_goes_on_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "SILENCE_S", 0.1)
-    disk, watch = SimpleNamespace(status=lambda: dict(GOOD), daemon_pid=os.getpid()), soak.Watch()
+    disk, watch = SimpleNamespace(emulator_status=lambda: GOOD, daemon_pid=os.getpid()), soak.Watch()
     watch.look(disk)  # type: ignore[arg-type]
     time.sleep(0.2)
     with pytest.raises(TickdiskError, match="it hangs"):

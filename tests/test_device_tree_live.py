@@ -66,7 +66,7 @@ with device.up(model.unlimited(), floor_ns=0) as disk:
     assert path.read_bytes() == b"tick" * 4096
     assert path.stat().st_uid == 65534
     disk.set(model.unlimited(), floor_ns=0)
-    reads = disk.status()["requests"]["read"]
+    reads = disk.status().requests["read"]
     where = disk.mount_point
 left = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(where) in line]
 made = [*Path("/dev/shm").glob(f"tickdisk_{disk.name}*"), *where.parents[1].glob("*")]
@@ -126,7 +126,7 @@ def test_the_log_has_a_row_for_every_request_that_reaches_the_tree(tmp_path: Pat
     everything = device.read_log(log).to_pandas()
     seen = everything[everything["setting"] == setting.number]
     assert [tuple(row) for row in seen[["op", "offset", "length"]].itertuples(index=False)] == made
-    assert (status["log_overflow"], status["inflight"]) == (0, 0)
+    assert (status.log_overflow, status.inflight) == (0, 0)
     nominal = dict(zip(device.OPS, SLOW.latency_ns, strict=True))
     assert (seen["nominal_ns"] - seen["arrival_ns"]).tolist() == [nominal[op] for op in seen["op"]]
     assert (seen["replied_ns"] >= seen["nominal_ns"]).all()
@@ -138,10 +138,10 @@ def test_what_was_written_stays_in_the_cache_until_a_sync(tmp_path: Path) -> Non
         with (disk.mount_point / "file").open("wb") as file:
             file.write(content)
             file.flush()
-            assert sum(disk.status()["requests"].values()) == 0
+            assert sum(disk.status().requests.values()) == 0
             os.fsync(file.fileno())
             assert (disk.mount_point / "file").read_bytes() == content
-            assert disk.status()["requests"]["read"] == 0
+            assert disk.status().requests["read"] == 0
         disk.remount()
         assert (disk.mount_point / "file").read_bytes() == content
     seen = device.read_log(log).to_pandas()
@@ -286,14 +286,14 @@ def test_a_database_survives(journal: str) -> None:
             with closing(sqlite3.connect(path)) as database, database:
                 database.executemany("insert or replace into blocks values (?, ?)", changed.items())
             rows |= changed
-        flushed = disk.status()["requests"]["flush"]
+        flushed = disk.status().requests["flush"]
         disk.remount()
         disk.set(SLOW, floor_ns=0)
         with closing(sqlite3.connect(path)) as database:
             checked = database.execute("pragma integrity_check").fetchall()
             found = dict(database.execute("select position, data from blocks").fetchall())
         assert (checked, found) == ([("ok",)], rows)
-        assert disk.status()["requests"]["read"] > 0
+        assert disk.status().requests["read"] > 0
     assert flushed >= 40
 
 
@@ -430,7 +430,7 @@ def test_a_folder_of_the_user_stays_and_a_measurement_leaves_nothing_in_it(tmp_p
     before = set((tmp_path / "files").iterdir())
     seen = []
     with device.up(SLOW, backend="tree", mount_point=tmp_path / "mnt", backing=tmp_path / "files", size_bytes=1 << 60) as disk:
-        assert disk.status()["floor_ns"] > 0, "it was measured"
+        assert disk.status().floor_ns > 0, "it was measured"
         with disk.probe() as (path, size_bytes):
             seen = list((tmp_path / "files").glob("**/*"))
             assert path.stat().st_size == size_bytes

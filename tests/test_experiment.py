@@ -8,6 +8,7 @@ import pytest
 from tickdisk import player, studies
 from tickdisk.config import load_arms, load_config, plan
 from tickdisk.config.plan import generators
+from tickdisk.device import NO_DELAY
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
 from tickdisk.project import Project
 
@@ -53,7 +54,7 @@ def without(*experiments: str) -> list[Arm]:
 def test_an_experiment_without_arms_has_no_cells() -> None:
     config, code = load_config(), {(name, "luanti"): {"python": "a"} for name in EXPERIMENTS}
     arms = without("join_burst", "accesses")
-    models = {(arm.experiment, arm.arm): {"name": arm.device} for arm in arms}
+    models = {(arm.experiment, arm.arm): NO_DELAY for arm in arms}
     cells = plan(config, arms, models, code)
     assert {cell.experiment for cell in cells} == EXPERIMENTS.keys() - {"join_burst", "accesses"}
 

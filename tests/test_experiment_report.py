@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from records_of import CAPTURE
 from simulated_runs import (
     BASE_MS,
     DELAY_MS,
@@ -26,6 +27,7 @@ from tickdisk import stats
 from tickdisk.config import load_config
 from tickdisk.experiment import CAPTURE_COST, JOIN_BURST, SWITCHBACK
 from tickdisk.foundation import table
+from tickdisk.manifest import Ended
 from tickdisk.studies import capture_cost, join_burst, switchback
 from tickdisk.studies.join_burst import Results as JoinBurst
 from tickdisk.studies.study import Study
@@ -112,8 +114,8 @@ def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Pa
 
 
 def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Path) -> None:
-    changed = {(1, "life"): {"marked": ["other programs used 40 % of the cores"]}}
-    study = _switchback(write_runs(tmp_path, "switchback", changed=changed))
+    changed = {(1, "life"): {"marked": ("other programs used 40 % of the cores",)}}
+    study = _switchback(write_runs(tmp_path, "switchback", values=changed))
     facts = {
         name: study.statement.facts[f"switchback.{name}"].value
         for name in ("cells", "lives", "replaced_lives", "marked_lives", "ended_lives", "calibrations")
@@ -171,8 +173,8 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
         return made
 
     epoch = orders[ended_block].index("latency_6ms")
-    ended = {"epoch": epoch, "arm": "latency_6ms", "at_ns": 1, "said": "killed"}
-    study = _switchback(write_runs(tmp_path, "switchback", tables=ending, changed={(ended_block, "life"): {"ended": ended}}))
+    ended = Ended(epoch=epoch, arm="latency_6ms", at_ns=1, said="killed")
+    study = _switchback(write_runs(tmp_path, "switchback", tables=ending, values={(ended_block, "life"): {"ended": ended}}))
     assert ended_in == [epoch]
     rows = study.results.contrasts.table[study.results.contrasts.table["life"] == ended_block].set_index("arm")
     steady_ms = (rows.loc["latency_6ms", "end_ns"] - rows.loc["latency_6ms", "steady_ns"]) / 1e6
@@ -199,7 +201,7 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
 
 def test_clients_short_of_cpu_on_one_arm_only_make_that_arm_not_valid(tmp_path: Path) -> None:
     changed = {(2, "life"): {"not_valid": {"latency_3ms": "client saturated: 3 % of its steps were late"}}}
-    verdicts = _verdicts(study := _switchback(write_runs(tmp_path, "switchback", changed=changed)))
+    verdicts = _verdicts(study := _switchback(write_runs(tmp_path, "switchback", values=changed)))
     assert (verdicts["latency_3ms.gap_max"], verdicts["latency_6ms.gap_max"]) == ("not valid", "different")
     assert "life 3: client saturated" in _evidence(study)["latency_3ms.gap_max"]
     assert verdicts["dose_gap_max"] == "not valid"
@@ -306,10 +308,10 @@ def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
                 used += 1e7 * used_by.get(epoch["arm"], 1.0)
         return made | {"load": pd.DataFrame([*rows, {"monotonic_ns": at + SECOND, "process": "server", "cpu_ns": 0}])}
 
-    captures = [{"arm": arm, "requests": 9, "lost_events": 0, "events": 9} for arm in costs]
+    captures = tuple(CAPTURE.model_copy(update={"arm": arm, "requests": 9, "events": 9}) for arm in costs)
     lives = load_config().scales["paper"].design(CAPTURE_COST).lives
     changed = {(block, "life"): {"captures": captures} for block in range(lives)}
-    path = write_runs(tmp_path, "capture_cost", changed=changed, tables=captured)
+    path = write_runs(tmp_path, "capture_cost", values=changed, tables=captured)
     micro = [{"round": turn, "tool": tool, "preads": 9} for turn in range(9) for tool in ("none", *costs)]
     rows = pd.DataFrame(micro).assign(events=9, lost_events=0)
     rows["ns_per_pread"] = rows["tool"].map({"none": 100.0, "bpftrace": 400.0, "strace_positioned": 4000.0, "strace": 5000.0})

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from tickdisk.config import load_config, plan
+from tickdisk.device import NO_DELAY
 from tickdisk.experiment import EXPERIMENTS, Arm, Block, Card, Design, Experiment, Life
 from tickdisk.experiment.life import epochs_of
 from tickdisk.foundation.errors import TickdiskError
@@ -102,7 +103,7 @@ def test_a_tiny_server_makes_its_world_once_and_runs_on_it(tmp_path: Path) -> No
         assert running.alive()
     assert running.stop(5) == []
     ticks = read_ticks(running.tick_log, lambda ns, _: ns, kind.ticking.budget_ns)
-    assert (ticks.summary["complete"], ticks.summary["missing"], set(ticks.table["thread"])) == (True, 0, {7})
+    assert (ticks.counts.complete, ticks.counts.missing, set(ticks.table["thread"])) == (True, 0, {7})
     assert (ticks.table["end_ns"] >= ticks.table["start_ns"]).all()
 
 
@@ -147,8 +148,8 @@ def test_a_tiny_experiment_is_planned_from_its_entry_alone(monkeypatch: pytest.M
     scale = config.chosen
     monkeypatch.setattr(type(scale), "design", lambda *_: Waiting(lives=2, seconds=3.0))
     arm = Arm(experiment="waiting", arm="only", servers=("tiny",), role="baseline", device="hdd", description="x")
-    cells = plan(config, [arm], {("waiting", "only"): {"name": "hdd"}}, {("waiting", "tiny"): {"python": "a"}})
+    cells = plan(config, [arm], {("waiting", "only"): NO_DELAY}, {("waiting", "tiny"): {"python": "a"}})
     assert [cell.title for cell in cells] == ["waiting on tiny, block 1", "waiting on tiny, block 2"]
-    assert cells[0].resolved["server"] == "tiny"
+    assert cells[0].resolved.server == "tiny"
     assert [epoch.end_s for epoch in cells[0].lives[0].epochs] == [3.0]
     assert len({cell.hash for cell in cells}) == 2

@@ -53,7 +53,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/characterise/times.py": {"inspect.ipynb"},
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare"},
-    "src/tickdisk/config/plan.py": OF_LIVES | {"pools.ipynb"},  # for live cells: its outcome is in the cell
+    "src/tickdisk/config/plan.py": OF_LIVES,  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
@@ -71,10 +71,12 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | {"world"},
-    "src/tickdisk/foundation/table.py": LIVE | {"micro", "replay", "store", "sweep"} | NOTEBOOKS - {"calibration.ipynb"},
+    "src/tickdisk/foundation/record.py": EVERYWHERE,
+    "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
     "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS,
+    "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/player/explore.py": LIVE,
     "src/tickdisk/plot/effects.py": CONTRASTS,
@@ -83,6 +85,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/closure.py": set(),  # what it does shows in the digests
     "src/tickdisk/project/kept.py": NOTEBOOKS,
+    "src/tickdisk/project/plan.py": set(),
     "src/tickdisk/project/project.py": set(),
     "src/tickdisk/qos/ticks.py": OF_LIVES,
     "src/tickdisk/replay/issue.py": {"replay", "replay.ipynb"},

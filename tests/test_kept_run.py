@@ -22,6 +22,8 @@ import zstandard
 
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation import record
+from tickdisk.manifest import LifeRecord, read_manifest
+from tickdisk.project import KeptPlan, read_plan
 from tickdisk.report import collect
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
@@ -98,14 +100,27 @@ def test_a_kept_run_states_the_same_as_when_it_was_made(project: Path) -> None:
         assert not list(differences(kept, now)), f"{name}.json of the kept run changed"
 
 
+def test_its_plan_and_its_manifests_are_written_again_as_they_were(project: Path) -> None:
+    """They hold what the clients in Go and the emulator in Rust wrote."""
+    results, lives = project / "results", list[LifeRecord]()
+    assert record.plain(read_plan(results / "plan.json")) == json.loads((results / "plan.json").read_text())
+    for path in results.glob("runs/*/manifest.json"):
+        manifest = read_manifest(path.parent)
+        assert record.plain(manifest) == json.loads(path.read_text())
+        lives += manifest.lives.values()
+    assert {tool for life in lives for tool in (capture.tool for capture in life.captures)} >= {"bpftrace", "strace"}
+    assert min(len(life.client.actions) for life in lives) > 0
+    assert min(sum(life.device.requests.values()) for life in lives) > 0
+
+
 def test_our_run_at_paper_scale_gets_the_same_answers() -> None:
     """The reference run decides what a run of the scale smoke leaves open."""
     folder = ROOT / "data/reference/paper"
-    plan, facts = (json.loads((folder / f"{name}.json").read_text()) for name in ("plan", "facts"))
+    plan, facts = record.read(KeptPlan, folder / "plan.json"), json.loads((folder / "facts.json").read_text())
     claims = {claim.id: claim for claim in record.read(list[Claim], folder / "claims.json")}
     ran: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
     evidence = Evidence(facts, claims, ran, {})
-    tiers = {tier_name(name): tier["read_latency_ns"] / 1e6 for name, tier in plan["tiers"].items()}
+    tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
     now = json.loads(json.dumps(asdict(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"]["value"]))))
     if os.environ.get("TICKDISK_KEEP"):
         (KEPT / "paper_answers.json").write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")

@@ -15,7 +15,8 @@ import pytest
 from conftest import BIN, left
 
 from tickdisk.foundation import host, table
-from tickdisk.run import MANIFEST
+from tickdisk.foundation.record import plain
+from tickdisk.manifest import MANIFEST
 
 pytestmark = pytest.mark.live
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -73,7 +74,7 @@ def test_the_cell_is_whole_and_valid(switchback: Path) -> None:
 
 def test_the_manifest_names_the_machine_and_what_it_makes_of_every_latency(switchback: Path) -> None:
     manifest = json.loads((switchback / MANIFEST).read_text())
-    assert manifest["machine"] == host.machine()
+    assert manifest["machine"] == plain(host.machine())
     assert manifest["realised_ns"].keys() == manifest["models"].keys()
     for arm, realised_ns in manifest["realised_ns"].items():
         assert 0.8 < realised_ns / manifest["models"][arm]["read_latency_ns"] < 1.5, arm  # of a p50 after 0.2 s

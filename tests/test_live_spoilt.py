@@ -18,7 +18,7 @@ import yaml
 from conftest import BIN, left
 
 from tickdisk.foundation import host, table
-from tickdisk.run import MANIFEST
+from tickdisk.manifest import MANIFEST
 
 pytestmark = pytest.mark.live
 _LIMIT_S = 240

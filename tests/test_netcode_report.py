@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from IPython.display import SVG
+from records_of import plan_of
 from simulated_runs import linear, write_runs
 
 from tickdisk import netcode, stats, studies
-from tickdisk.config import load_config
+from tickdisk.config import load_config, parse_config
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.netcode.study import Findings
+from tickdisk.project import read_plan, write_plan
 from tickdisk.studies.netcode.compute import load_published
 
 STACKS = ("tcp", "kcp", "quic", "snapshots")
@@ -75,7 +77,7 @@ def made(**changed: float) -> Findings:
 
 
 def study_of(found: Findings, folder: Path, planned: Path | None = None) -> studies.Study:
-    values = {"cells": [], "arms": []} if planned is None else json.loads(planned.read_text())
+    cells = () if planned is None else read_plan(planned).cells
     config = load_config().model_dump(mode="json")
     design = config["scales"][config["scale"]]["netcode"]
     design |= {
@@ -86,7 +88,7 @@ def study_of(found: Findings, folder: Path, planned: Path | None = None) -> stud
         "control": "tcp",
         "has_far": True,
     }
-    (folder / "plan.json").write_text(json.dumps({**values, "config": config}))
+    write_plan(folder / "plan.json", plan_of(parse_config(config), cells))
     netcode.write_study(found, folder / "tables")
     places = {"tables": str(folder / "tables"), "runs": str(folder / "runs"), "published": "data/published.yaml"}
     return studies.netcode(str(folder / "plan.json"), **places, margin=None)

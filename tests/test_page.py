@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 from evidence_of import STUDIES, evidence_of
+from records_of import plan_of, planned
 from test_paper import written
 
+from tickdisk.config import load_config
+from tickdisk.project import write_plan
 from tickdisk.report import write_page
 from tickdisk.report.publish import other_host
 
@@ -61,12 +64,9 @@ class Links(HTMLParser):
 def page_of(folder: Path, monkeypatch: pytest.MonkeyPatch, **verdicts: object) -> Path:
     """Writes the page of a run with all files that it can lead to."""
     written(folder, evidence_of(**verdicts))  # type: ignore[arg-type]
-    monkeypatch.chdir(folder)
     results = folder / "results"
-    plan = json.loads((results / "plan.json").read_text())
-    plan["config"]["scale"] = "paper"
-    plan["cells"] = [{"hash": "00", "experiment": "switchback", "block": 0, "lives": ["life"]}]
-    (results / "plan.json").write_text(json.dumps(plan))
+    write_plan(results / "plan.json", plan_of(load_config(), [planned("00", "switchback")]))
+    monkeypatch.chdir(folder)
     (results / "paper.pdf").write_bytes(b"%PDF")
     for study in STUDIES:
         (results / "notebooks").mkdir(exist_ok=True)

@@ -9,8 +9,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from evidence_of import ASKED, PLAN, STUDIES, evidence_of
+from evidence_of import ASKED, STUDIES, evidence_of
+from records_of import plan_of
 
+from tickdisk.config import load_config
+from tickdisk.project import write_plan
 from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
@@ -30,7 +33,7 @@ def written(folder: Path, evidence: Evidence) -> Path:
     facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
     replace(evidence, facts=facts).save(results)
     (results / "answers.json").write_text(json.dumps(asdict(answer(evidence, ASKED, "Luanti", {"hard disk": 6.0}, 0.2))))
-    (results / "plan.json").write_text(json.dumps(PLAN))
+    write_plan(results / "plan.json", plan_of(load_config()))
     (results / "comparison.json").write_text(json.dumps({"reference": None, "summary": "No reference is kept.", "rows": []}))
     return folder / "workflow/paper/paper.typ"
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from records_of import CLIENT
 
 from tickdisk import server
 from tickdisk.foundation import process, table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.player import drive
+from tickdisk.foundation.record import plain
+from tickdisk.player import drive, read_status
 
 PORT = 30291
 S = 1_000_000_000
@@ -71,8 +73,13 @@ def test_a_record_too_few_is_an_error(tmp_path: Path) -> None:
 
 
 def test_status_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(TickdiskError, match="saturated"):
-        drive.read_status(lines(tmp_path / "s.json", {"actions": {}}))
+    with pytest.raises(TickdiskError, match="key address is missing"):
+        read_status(lines(tmp_path / "s.json", {"actions": {}}))
+
+
+def test_a_refusal_is_kept_and_absent_where_there_was_none() -> None:
+    assert "first_refusal" not in plain(CLIENT)
+    assert plain(CLIENT.model_copy(update={"first_refusal": "p000: full"}))["first_refusal"] == "p000: full"
 
 
 def test_clients_that_were_not_built_point_to_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,11 +122,11 @@ def test_no_server(tmp_path: Path, play: Callable[..., Any]) -> None:
     offline = "not issued: the player is not in the game: its join timed out"
     assert actions["detail"].tolist() == [silent, offline]
     assert actions["due_ns"].tolist() == [start_ns, start_ns + S // 10]
-    status = drive.read_status(tmp_path / drive.STATUS)
-    assert status["actions"]["join"] == {"offered": 1, "completed": 0, "timed_out": 1, "failed": 0}
+    status = read_status(tmp_path / drive.STATUS)
+    assert plain(status.actions["join"]) == {"offered": 1, "completed": 0, "timed_out": 1, "failed": 0}
     # Every lag is counted in the second of the trace in which its timer was to fire.
-    assert sum(second["samples"] for second in status["lag_seconds"]) == status["schedule_lag"]["samples"] > 0
-    assert {second["second"] for second in status["lag_seconds"]} <= {0, 1}
+    assert sum(second.samples for second in status.lag_seconds) == status.schedule_lag.samples > 0
+    assert {second.second for second in status.lag_seconds} <= {0, 1}
 
 
 def test_stopped_clients_account_for_every_line(tmp_path: Path, play: Callable[..., Any]) -> None:
@@ -128,7 +135,7 @@ def test_stopped_clients_account_for_every_line(tmp_path: Path, play: Callable[.
     assert child.stop(5, signal.SIGTERM) == 0
     actions = drive.read_actions(tmp_path / drive.ACTIONS, expected=3)
     assert actions["detail"].tolist() == ["not completed: the client was stopped", *["not issued: the client was stopped"] * 2]
-    assert drive.read_status(tmp_path / drive.STATUS)["interrupted"]
+    assert read_status(tmp_path / drive.STATUS).interrupted
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +185,7 @@ def test_a_player_on_a_real_server(tmp_path: Path, play: Callable[..., Any], lua
     with sqlite3.connect(f"file:{world / 'players.sqlite'}?mode=ro", uri=True) as database:
         saved = dict(database.execute("select name, round(posX / 10) || ' ' || round(posZ / 10) from player").fetchall())
     assert set(saved) == {"p000", "p001"}
-    status = drive.read_status(tmp_path / drive.STATUS)
-    assert status["actions"]["join"] == {"offered": 3, "completed": 3, "timed_out": 0, "failed": 0}
-    assert status["network"]["blocks_received"] >= 4 * 27
-    assert status["network"]["connection_errors"] == 0
+    status = read_status(tmp_path / drive.STATUS)
+    assert plain(status.actions["join"]) == {"offered": 3, "completed": 3, "timed_out": 0, "failed": 0}
+    assert status.network.blocks_received >= 4 * 27
+    assert status.network.connection_errors == 0

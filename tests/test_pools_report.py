@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 import zstandard
 from IPython.display import SVG
+from records_of import plan_of
 
 from tickdisk import studies
-from tickdisk.config import load_config
+from tickdisk.config import load_config, parse_config
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.yaml_file import read_section
+from tickdisk.project import write_plan
 from tickdisk.studies.pools.compute import Published
 
 FILES = {"published": "data/published.yaml", "pools": "data/pools.yaml", "devices": "data/devices.yaml"}
@@ -22,7 +24,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pools") / "plan.json"
     config = load_config().model_dump(mode="json")
     config["scales"][config["scale"]]["pools"] = {"runs": 6, "queue_depths": [1, 8], "pools": [1, 4]}
-    path.write_text(json.dumps({"config": config}))
+    write_plan(path, plan_of(parse_config(config)))
     return path
 
 

@@ -40,7 +40,7 @@ def test_a_profile_behaves_elsewhere_as_its_device(tmp_path: Path) -> None:
     for _ in range(ATTEMPTS):  # a wrong fit is off each time, one round on a busy machine is not
         with device.up(DISK, size_bytes=SIZE, file_system=None) as target:
             profiled = profile(target.block_device, output, write=True, seconds=0.6, size_bytes=0, say=lambda _: None)
-            made = target.status()["requests"]
+            made = target.status().requests
         # In simulated time: how late a busy machine is when it emulates belongs neither to the disk nor to its profile.
         p99 = [off(*(simulated_ns(model, "read", depth) for model in (profiled.model, DISK)), 0.99) for depth in HELD_OUT_DEPTHS]
         if max(p99) < P99_LIMIT and profiled.model.channels is not None:
@@ -66,7 +66,7 @@ def test_a_profile_behaves_elsewhere_as_its_device(tmp_path: Path) -> None:
                 p50[depth] = off(again.samples[0].latency_ns, first[depth], 0.5)
                 if p50[depth] < P50_LIMIT:
                     break
-        assert elsewhere.status()["requests"]["write"] == 0
+        assert elsewhere.status().requests["write"] == 0
     assert max(p50.values()) < P50_LIMIT
     wrong = model.model_copy(update={"channels": 4 * model.channels})
     assert np.median(simulated_ns(wrong, "read", 32)) < 0.5 * np.median(first[32]), "the channels decide"

@@ -5,53 +5,45 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records_of import MACHINE, manifest_of, plan_of, planned, resolved_of
 
 from tickdisk.config import load_config
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.project import OTHER_CODE, OTHER_SETTINGS, kept
+from tickdisk.foundation.record import plain
+from tickdisk.project import OTHER_CODE, OTHER_SETTINGS, Plan, kept, write_plan
 from tickdisk.studies.runs import Runs
 
-CODES = {"python": "a"}
+OTHER = {"python": "b"}
 
 
-def write_cell(runs: Path, name: str, resolved: dict[str, Any], **more: Any) -> None:
+def write_cell(runs: Path, name: str, *, experiment: str = "switchback", lacks: str = "", about: Any = None, **own: Any) -> None:
+    """Writes the manifest of a cell with these values of what decides its outcome, and with what else is said `about` it.
+
+    If it `lacks` a key of what decides its outcome, it is of an older version, which knew less.
+    """
+    manifest = plain(manifest_of(experiment, hash=name, resolved=resolved_of(**own), **(about or {})))
+    if lacks:
+        del manifest["resolved"][lacks], manifest["machine"]
     (runs / name).mkdir(parents=True)
-    behaviour = {"server": "luanti"} if "code" in resolved else {}
-    manifest = {
-        "hash": name,
-        "experiment": "switchback",
-        "block": 0,
-        "calibration": "c",
-        "resolved": resolved | behaviour,
-        **more,
-    }
     (runs / name / "manifest.json").write_text(json.dumps(manifest))
 
 
-def a_plan(*cells: str) -> dict[str, Any]:
-    return {
-        "config": load_config().model_dump(mode="json"),
-        "arms": [],
-        "cells": [{"hash": cell, "experiment": "switchback", "server": "luanti"} for cell in cells],
-        "resolved": {"luanti": {"switchback": {"seed": 42, "server": "luanti", "code": CODES}}},
-    }
+def a_plan(*cells: str) -> Plan:
+    rows = [planned(cell, "switchback") for cell in cells]
+    return plan_of(load_config(), rows, arms=(), resolved={"luanti": {"switchback": resolved_of()}})
 
 
 def test_cells_that_are_not_in_the_plan_are_counted_by_reason(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    write_cell(runs, "planned", {"seed": 42, "code": CODES})
-    write_cell(runs, "other_code", {"seed": 42, "code": {"python": "b"}})
-    write_cell(runs, "older", {"seed": 1})
-    older = runs / "without_server/manifest.json"
-    write_cell(runs, older.parent.name, {"seed": 42, "code": CODES})
-    manifest = json.loads(older.read_text())
-    del manifest["resolved"]["server"]
-    older.write_text(json.dumps(manifest))
-    write_cell(runs, "other_seed", {"seed": 43, "code": CODES})
-    write_cell(runs, "both", {"seed": 43, "code": {"python": "b"}})
-    write_cell(runs, "block_too_many", {"seed": 42, "code": CODES})
-    write_cell(runs, "elsewhere", {"seed": 42, "code": CODES}, experiment="gone")
+    write_cell(runs, "planned")
+    write_cell(runs, "other_code", code=OTHER)
+    write_cell(runs, "older", lacks="code", seed=1)
+    write_cell(runs, "without_server", lacks="server")
+    write_cell(runs, "other_seed", seed=43)
+    write_cell(runs, "both", seed=43, code=OTHER)
+    write_cell(runs, "block_too_many")
+    write_cell(runs, "elsewhere", experiment="gone")
     (runs / ".x.1.partial").mkdir()
     (runs / ".x.1.partial/manifest.json").write_text("{}")
     found = {(one.experiment, one.reason): one.cells for one in kept(a_plan("planned"), runs)}
@@ -61,16 +53,13 @@ def test_cells_that_are_not_in_the_plan_are_counted_by_reason(tmp_path: Path) ->
     assert "1 cell of gone was made with other settings; it is kept in results/runs and not used" in said
 
 
-MACHINE = {"processor": "p", "cores": 4, "memory_gib": 8, "kernel": "k"}
-
-
 def test_an_analysis_names_cells_of_other_code_and_counts_calibrations(tmp_path: Path) -> None:
     runs, plan = tmp_path / "runs", tmp_path / "plan.json"
-    plan.write_text(json.dumps(a_plan("one", "two", "not_yet_run")))
-    write_cell(runs, "one", {"seed": 42, "code": CODES}, machine=MACHINE)
-    write_cell(runs, "two", {"seed": 42, "code": CODES}, machine=MACHINE, calibration="d")
-    write_cell(runs, "older", {"seed": 42}, machine=MACHINE | {"cores": 64})
-    write_cell(runs, "other_seed", {"seed": 43, "code": CODES})
+    write_plan(plan, a_plan("one", "two", "not_yet_run"))
+    write_cell(runs, "one")
+    write_cell(runs, "two", about={"calibration": "another"})
+    write_cell(runs, "older", lacks="code")
+    write_cell(runs, "other_seed", seed=43)
     found = Runs(str(plan), str(runs), "switchback")
     assert found.not_used == [f"1 cell of switchback was made by other code; it is kept in {runs} and not used"]
     assert found.calibrations == 2
@@ -82,14 +71,13 @@ def test_an_analysis_names_cells_of_other_code_and_counts_calibrations(tmp_path:
 
 def test_cells_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
     runs, plan = tmp_path / "runs", tmp_path / "plan.json"
-    plan.write_text(json.dumps(a_plan("one", "two", "three")))
+    write_plan(plan, a_plan("one", "two", "three"))
     for name, kernel in (("one", "k"), ("two", "k"), ("three", "l")):
-        write_cell(runs, name, {"seed": 42, "code": CODES}, machine=MACHINE | {"kernel": kernel})
+        write_cell(runs, name, about={"machine": MACHINE.model_copy(update={"kernel": kernel})})
     with pytest.raises(TickdiskError, match=r"ran on 2 machines \(2 on cores 4, kernel k, .*; 1 on .*kernel l.*move the folders"):
         Runs(str(plan), str(runs), "switchback")
 
 
 def test_a_machine_is_what_it_is_from_moment_to_moment() -> None:
     assert host.machine() == host.machine()
-    assert host.machine().keys() == MACHINE.keys()
-    assert host.machine()["kernel"] == host.facts()["kernel"]
+    assert host.machine().kernel == host.facts().kernel

@@ -67,7 +67,7 @@ def test_an_effect_that_counts_what_decided_is_a_part_of_it() -> None:
         said.fact("kept", kept, "lives", source="x")
         said.bound("b", source="x", statement="y", verdict="kept", evidence="z", effect="kept", n=of, counted="lives")
         evidence = Evidence({name: fact.as_dict() for name, fact in said.facts.items()}, {}, {}, {})
-        assert _claim(said.claims[0].as_dict(), evidence)["here"] == f"{kept} of {of} {'life' if of == 1 else 'lives'}"
+        assert _claim(said.claims[0], evidence)["here"] == f"{kept} of {of} {'life' if of == 1 else 'lives'}"
 
 
 def test_a_fact_is_stated_once() -> None:

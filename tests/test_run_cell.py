@@ -5,28 +5,30 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from test_run_judge import GOOD, LIMITS
+from records_of import changed
+from test_run_judge import GOOD, LIMITS, actions, load
 
+from tickdisk.manifest import LifeRecord, PlayedLife
 from tickdisk.run import cell
 from tickdisk.run.judge import InstrumentError
 
-STOLEN = GOOD | {"load": GOOD["load"] | {"steal_share": 0.5}}
+STOLEN = changed(GOOD, **load(steal_share=0.5))
 BROKEN = InstrumentError("the device's emulator ended in the middle of the run; run the same command again")
 
 
 @pytest.fixture
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Plays a life whose attempts come out as told; returns its part of the manifest and what was said."""
+    """Plays a life whose attempts come out as told; returns its record and what was said."""
 
-    def played(*outcomes: dict[str, Any] | InstrumentError, replacements: int) -> tuple[dict[str, Any], list[str]]:
+    def played(*outcomes: LifeRecord | InstrumentError, replacements: int) -> tuple[LifeRecord, list[str]]:
         left, said = list(outcomes), list[str]()
 
-        def run_life(stage: Any) -> dict[str, Any]:
+        def run_life(stage: Any) -> PlayedLife:
             stage.folder.mkdir()  # which must not be there any more
             outcome = left.pop(0)
             if isinstance(outcome, InstrumentError):
                 raise outcome
-            return outcome
+            return PlayedLife(**{name: getattr(outcome, name) for name in PlayedLife.model_fields})
 
         monkeypatch.setattr(cell, "run_life", run_life)
         arms = [SimpleNamespace(experiment="switchback", arm=arm, role=role) for arm, role in ROLES.items()]
@@ -49,31 +51,31 @@ ROLES = {"ssd": "baseline", "ssd_again": "null", "hdd": "dose"}
 
 def test_an_undisturbed_life_is_played_once(play: Any) -> None:
     life, said = play(GOOD, replacements=2)
-    assert [attempt["reasons"] for attempt in life["attempts"]] == [[]]
-    assert (life["marked"], life["not_valid"], life["noted"], said) == ([], {}, [], [])
-    assert life["attempts"][0]["load"] == GOOD["load"]
+    assert [attempt.reasons for attempt in life.attempts] == [()]
+    assert (life.marked, life.not_valid, life.noted, said) == ((), {}, (), [])
+    assert life.attempts[0].load == GOOD.load
 
 
 def test_a_disturbed_life_is_replaced_and_that_is_told(play: Any) -> None:
     life, said = play(STOLEN, GOOD, replacements=2)
-    assert [attempt["reasons"] for attempt in life["attempts"]] == [["steal 50.0% above 10%"], []]
-    assert life["marked"] == []
+    assert [attempt.reasons for attempt in life.attempts] == [("steal 50.0% above 10%",), ()]
+    assert life.marked == ()
     assert said == ["switchback block 1, life: replaced (1 of at most 2), steal 50.0% above 10%"]
 
 
 @pytest.mark.parametrize("replacements", [0, 1, 2])
 def test_the_last_attempt_is_kept_and_marked(play: Any, replacements: int) -> None:
     life, said = play(*[STOLEN] * (replacements + 1), replacements=replacements)
-    assert len(life["attempts"]) == replacements + 1
-    assert life["marked"] == ["steal 50.0% above 10%"]
+    assert len(life.attempts) == replacements + 1
+    assert life.marked == ("steal 50.0% above 10%",)
     assert said[-1] == "switchback block 1, life: kept and marked, steal 50.0% above 10%"
 
 
 def test_a_life_in_which_an_instrument_failed_is_replaced(play: Any) -> None:
     life, _ = play(BROKEN, GOOD, replacements=1)
-    assert [attempt["reasons"] for attempt in life["attempts"]] == [[str(BROKEN)], []]
-    assert life["attempts"][0]["load"]["steal_share"] < 1
-    assert life["marked"] == []
+    assert [attempt.reasons for attempt in life.attempts] == [(str(BROKEN),), ()]
+    assert life.attempts[0].load.steal_share < 1
+    assert life.marked == ()
 
 
 @pytest.mark.parametrize("before", [[], [STOLEN], [BROKEN]])
@@ -83,14 +85,14 @@ def test_where_an_instrument_fails_to_the_last_there_is_nothing_to_keep(play: An
 
 
 def test_what_a_slow_disk_may_cause_is_told_and_kept(play: Any) -> None:
-    failed = GOOD | {"client": {"interrupted": False, "actions": {"join": {"offered": 9, "failed": 9, "timed_out": 0}}}}
+    failed = changed(GOOD, **actions(join={"offered": 9, "failed": 9}))
     life, said = play(failed, replacements=2)
-    assert (life["marked"], life["noted"]) == ([], ["9 of 9 actions failed: 9 join"])
+    assert (life.marked, life.noted) == ((), ("9 of 9 actions failed: 9 join",))
     assert said == ["switchback block 1, life: 9 of 9 actions failed: 9 join"]
 
 
 def test_saturated_clients_replace_a_life_only_if_they_were_so_at_the_baseline(play: Any) -> None:
-    life, _ = play(GOOD | {"saturated": {"hdd": "client saturated"}}, replacements=2)
-    assert (life["marked"], life["not_valid"]) == ([], {"hdd": "client saturated"})
-    life, _ = play(GOOD | {"saturated": {"hdd": "client saturated", "ssd_again": "client saturated"}}, replacements=0)
-    assert (life["marked"], life["not_valid"]) == (["client saturated (at ssd_again)"], {})
+    life, _ = play(changed(GOOD, saturated={"hdd": "client saturated"}), replacements=2)
+    assert (life.marked, life.not_valid) == ((), {"hdd": "client saturated"})
+    life, _ = play(changed(GOOD, saturated={"hdd": "client saturated", "ssd_again": "client saturated"}), replacements=0)
+    assert (life.marked, life.not_valid) == (("client saturated (at ssd_again)",), {})

@@ -10,8 +10,9 @@ from tickdisk import device
 from tickdisk.experiment import Life
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.run.life import ticks_of
 from tickdisk.run.stage import device_seed
+from tickdisk.run.write import ticks_of
+from tickdisk.server import TickCounts
 
 DEVICES = device.load_devices(Path(__file__).parent.parent / "data/devices.yaml")
 
@@ -43,7 +44,7 @@ def test_a_server_that_did_not_end_in_order_leaves_the_ticks_it_wrote(tmp_path: 
     path.write_text("tickdisk_probe,2,monotonic_raw,us\nt,1,100000,,0,90000,\nt,2,190000,,2,90000,\nt,3,28")
     ticks = ticks_of(path, SAMPLES, 90_000_000, in_order=False)
     assert ticks.table["start_ns"].tolist() == [100_000_000, 190_000_000]
-    assert (ticks.summary["complete"], ticks.summary["rejected"], ticks.summary["missing"]) == (False, 1, 0)
+    assert (ticks.counts.complete, ticks.counts.rejected, ticks.counts.missing) == (False, 1, 0)
 
 
 @pytest.mark.parametrize("text", [None, "", "tickdisk_probe,2,monotonic_raw,us\n"])
@@ -61,9 +62,6 @@ def test_a_server_that_ended_before_its_first_tick_leaves_empty_tables(tmp_path:
         ticks_of(path, SAMPLES, 90_000_000, in_order=True)
 
 
-def test_the_summary_of_no_ticks_has_what_the_summary_of_ticks_has(tmp_path: Path) -> None:
-    path = tmp_path / "ticks.csv"
-    path.write_text("tickdisk_probe,2,monotonic_raw,us\nt,1,100000,,0,90000,\n")
-    assert set(ticks_of(path, SAMPLES, 90_000_000, in_order=False).summary) == set(
-        ticks_of(tmp_path / "none", SAMPLES, 90_000_000, in_order=False).summary
-    )
+def test_the_counts_of_no_ticks_are_0(tmp_path: Path) -> None:
+    counts = ticks_of(tmp_path / "none", SAMPLES, 90_000_000, in_order=False).counts
+    assert dict(counts) == dict.fromkeys(TickCounts.model_fields, 0) | {"complete": False}

@@ -131,16 +131,10 @@ def test_every_step_is_recorded_in_the_raw_clock(start: Start) -> None:
     assert server.stop(20) == []
     raw_after_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
     ticks = read_ticks(server.tick_log)
-    assert (
-        ticks.summary["missing"]
-        == ticks.summary["duplicated"]
-        == ticks.summary["rejected"]
-        == ticks.summary["blocks_generated"]
-        == 0
-    )
-    assert ticks.summary["complete"]
+    assert ticks.counts.missing == ticks.counts.duplicated == ticks.counts.rejected == ticks.counts.blocks_generated == 0
+    assert ticks.counts.complete
     # Steps that the machine was too slow for are merged; together they make up for the time.
-    assert ticks.summary["ticks"] + ticks.summary["merged"] >= 0.8 * seconds / (BUDGET_NS / 1e9)
+    assert ticks.counts.ticks + ticks.counts.merged >= 0.8 * seconds / (BUDGET_NS / 1e9)
     last_ns = int(ticks.table["start_ns"].iloc[-1])
     assert raw_before_ns - 500_000_000 <= last_ns <= raw_after_ns
 
@@ -156,8 +150,8 @@ def test_a_step_that_burns_is_seen_as_long(start: Start) -> None:
     starts = ticks.table["start_ns"].to_numpy()
     step = np.searchsorted(starts, burn["after_ns"])
     assert starts[step] - starts[step - 1] >= 700_000_000
-    assert ticks.summary["late"] >= 1
-    assert ticks.summary["merged"] >= 6
+    assert ticks.counts.late >= 1
+    assert ticks.counts.merged >= 6
 
 
 def test_a_marker_reads_a_file_of_the_world(start: Start) -> None:
@@ -184,7 +178,7 @@ def test_a_killed_server_loses_little(start: Start) -> None:
     os.kill(server.pid, signal.SIGKILL)
     assert "exit code -9" in server.stop(5)[0]
     ticks = read_ticks(server.tick_log)
-    assert not ticks.summary["complete"]
+    assert not ticks.counts.complete
     assert killed_ns - int(ticks.table["start_ns"].iloc[-1]) < 3_000_000_000
 
 
@@ -227,7 +221,7 @@ def test_players_act_on_stored_terrain_only(start: Start, world: Path, tmp_path:
     actions = player.read_actions(tmp_path / player.ACTIONS, expected=number)
     assert actions.groupby("outcome").size().to_dict() == {"completed": number}
     ticks = read_ticks(server.tick_log)
-    assert ticks.summary["blocks_generated"] == 0
+    assert ticks.counts.blocks_generated == 0
     assert ticks.table["players"].max() == 2
     saved = sqlite3.connect(tmp_path / "world/players.sqlite")
     with closing(saved):

@@ -131,7 +131,7 @@ def test_what_cannot_be_served_is_refused(running: RunningServer, program: str, 
     assert "another server holds the world" in serve(program, tmp_path, world=world, address=address)
     assert "must be an address" in serve(program, tmp_path, world=world, address="nowhere")
     (tmp_path / "w/map/region").mkdir(parents=True)
-    taken = f"127.0.0.1:{running.facts['port']}"
+    taken = f"127.0.0.1:{running.facts.port}"
     assert "cannot listen" in serve(program, tmp_path, world=tmp_path / "w", address=taken)
     (tmp_path / "bad").write_text("0 64 0\n1 2\n")
     said = serve(program, tmp_path, world=world, address=address, places=tmp_path / "bad")
@@ -172,7 +172,7 @@ def test_a_player_is_written_and_what_it_built_is_kept(world: Path, tmp_path: Pa
         events = [player.Event(due_s * 10**9, "p000", action, parameters) for action, due_s, parameters in plan]
         expected = player.write_trace(tmp_path / "trace", events)
         started_ns = time.monotonic_ns() + 10**9
-        address = f"127.0.0.1:{running.facts['port']}"
+        address = f"127.0.0.1:{running.facts.port}"
         with player.start_players("java", address, tmp_path / "trace", started_ns, fast, logs) as clients:
             assert clients.wait(30) == 0
         outcomes = player.read_actions(fast / player.ACTIONS, expected=expected)["outcome"]

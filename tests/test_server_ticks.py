@@ -9,6 +9,7 @@ import pytest
 
 from tickdisk import TickdiskError
 from tickdisk.foundation import table
+from tickdisk.foundation.record import plain
 from tickdisk.server import Ticks
 from tickdisk.server import read_ticks as read
 from tickdisk.server.ticks import first_thread
@@ -43,7 +44,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert ticks.table["start_ns"].tolist() == [1_000_000_000 + n * 90_000_000 + 7 for n in range(1, 11)]
     assert ticks.table["end_ns"].isna().all()
     assert ticks.table["players"].tolist() == [2] * 10
-    assert ticks.summary == {
+    assert plain(ticks.counts) == {
         "ticks": 10, "missing": 0, "duplicated": 0, "late": 0, "merged": 0, "backwards": 0, "rejected": 0, "blocks_generated": 0,
         "complete": True,
     }  # fmt: skip
@@ -61,22 +62,22 @@ def test_missing_duplicated_late_merged_and_backwards(tmp_path: Path) -> None:
     ]  # fmt: skip
     ticks = read_ticks(write(tmp_path / "t", *lines), same)
     assert ticks.table["tick"].tolist() == [1, 2, 4, 5, 6, 7]
-    assert ticks.summary == {
+    assert plain(ticks.counts) == {
         "ticks": 6, "missing": 3, "duplicated": 1, "late": 1, "merged": 2, "backwards": 1, "rejected": 0, "blocks_generated": 250,
         "complete": True,
     }  # fmt: skip
 
 
 def test_a_gap_across_a_missing_tick_is_not_a_late_tick(tmp_path: Path) -> None:
-    assert read_ticks(write(tmp_path / "t", step(1, 0), step(3, 180_000)), same).summary["late"] == 0
+    assert read_ticks(write(tmp_path / "t", step(1, 0), step(3, 180_000)), same).counts.late == 0
 
 
 def test_broken_lines_are_counted_and_kept(tmp_path: Path) -> None:
     broken = ["t,2", "x,1,2", "t,3,abc,,1,90000,", "", "t,4,1,,1,1,1,1", "m", "m,burn,1", "t,4,,1,1,1,1"]
     ticks = read_ticks(write(tmp_path / "t", step(1, 5), *broken, "t,5,100", end=""), same)
-    assert ticks.summary["ticks"] == 1
-    assert ticks.summary["rejected"] == 9
-    assert not ticks.summary["complete"]
+    assert ticks.counts.ticks == 1
+    assert ticks.counts.rejected == 9
+    assert not ticks.counts.complete
     assert ticks.rejects == tuple(enumerate([*broken, "t,5,100"], start=3))
 
 
@@ -97,7 +98,7 @@ def test_spans_threads_and_saves(tmp_path: Path) -> None:
     assert ticks.table["end_ns"].tolist() == [1510, pd.NA, 3510]
     assert ticks.table["thread"].tolist() == [77, 78, pd.NA]
     assert ticks.saves.to_dict("list") == {"begin_ns": [1610], "end_ns": [1910]}
-    assert ticks.summary["merged"] == 0
+    assert ticks.counts.merged == 0
     table.write("saves", tmp_path / "saves.parquet", ticks.saves)
 
 
@@ -117,7 +118,7 @@ def test_markers_are_converted(tmp_path: Path) -> None:
 
 
 def test_blocks_generated_before_a_kill_are_counted(tmp_path: Path) -> None:
-    assert read_ticks(write(tmp_path / "t", step(1, 0), "g,1,125", "g,2,250"), same).summary["blocks_generated"] == 250
+    assert read_ticks(write(tmp_path / "t", step(1, 0), "g,1,125", "g,2,250"), same).counts.blocks_generated == 250
 
 
 def test_files_of_somebody_else(tmp_path: Path) -> None:
@@ -138,5 +139,5 @@ def test_pauses_of_the_runtime_are_read_in_the_order_of_time(tmp_path: Path) -> 
     assert ticks.pauses["name"].tolist() == ["gc", "ZMarkEnd"]
     assert ticks.pauses["begin_ns"].tolist() == [80_000_000, 95_000_000]
     assert ticks.pauses["end_ns"].tolist() == [80_250_000, 95_100_000]
-    assert ticks.summary["rejected"] == 2
+    assert ticks.counts.rejected == 2
     table.write("pauses", tmp_path / "pauses.parquet", ticks.pauses)

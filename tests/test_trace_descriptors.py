@@ -69,7 +69,7 @@ def test_bpftrace_tells_every_request_as_it_was(steps: list[tuple[int, tuple[obj
     machine = play(steps)
     capture = captured(machine, "bpftrace")
     assert seen(capture.requests) == machine.rows
-    assert (capture.summary["rejected"], capture.summary["offsets_unknown"], capture.summary["files_unknown"]) == (0, 0, 0)
+    assert (capture.summary.rejected, capture.summary.offsets_unknown, capture.summary.files_unknown) == (0, 0, 0)
 
 
 @settings(max_examples=150, deadline=None)
@@ -83,8 +83,8 @@ def test_strace_tells_every_request_and_no_wrong_offset(steps: list[tuple[int, t
     ]
     unknown = [row for row, true in zip(rows, machine.rows, strict=True) if row.offset is None and true.offset is not None]
     assert all(row.offset in (None, true.offset) for row, true in zip(rows, machine.rows, strict=True))
-    assert len(unknown) == capture.summary["offsets_unknown"]
-    assert capture.summary["rejected"] == 0
+    assert len(unknown) == capture.summary.offsets_unknown
+    assert capture.summary.rejected == 0
 
 
 def test_strace_knows_where_a_log_was_appended_to() -> None:
@@ -97,7 +97,7 @@ def test_a_number_that_was_a_sockets_is_a_file_again() -> None:
     steps = [("socket",), ("write_at_position", 3, 1), ("close", 3), ("open", "/data", 0), ("read", 3, 10)]
     capture = captured(play([(0, step) for step in steps]), "bpftrace")
     assert [(row.call, row.file) for row in seen(capture.requests)] == [("openat", "/data"), ("read", "/data")]
-    assert capture.summary["not_files"] == 2
+    assert capture.summary.not_files == 2
 
 
 @pytest.mark.parametrize("tool", ["bpftrace", "strace"])
@@ -113,7 +113,7 @@ def test_exec_closes_what_it_is_to_close() -> None:
     """Descriptor 2 was opened with O_CLOEXEC before the capture began."""
     capture = captured(play([(0, ("read", 2, 10)), (0, ("execute",)), (0, ("read", 2, 10))]), "bpftrace")
     assert [(row.file, row.offset) for row in seen(capture.requests)] == [("/data", 5)]
-    assert capture.summary["not_files"] == 1
+    assert capture.summary.not_files == 1
 
 
 @pytest.mark.parametrize("tool", ["bpftrace", "strace"])

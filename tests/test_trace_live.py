@@ -121,15 +121,15 @@ def test_capture_equals_truth_on_eight_threads(tool: trace.Tool, programs: Path,
     captured, code = capture(tool, command, fast, tmp_path)
     assert code == 3
     true, seen, summary = truth(fast / "truth"), own(captured.requests, fast / "files"), captured.summary
-    assert summary["lost_events"] == 0
+    assert summary.lost_events == 0
     for thread, rows in true.groupby("thread"):
         assert listed(seen[seen["thread"] == thread]) == listed(rows), thread
     assert len(seen) == len(true) == 8 * (40 * 28 + 8) + 13
     moved = true["call"].str.contains("read|write")
     assert seen.loc[seen["call"].str.contains("read|write"), "result"].sum() == true.loc[moved, "result"].sum()
     assert seen.groupby("call").size().to_dict() == true.groupby("call").size().to_dict()
-    assert (summary["rejected"], summary["offsets_unknown"], summary["files_unknown"], summary["unfinished"]) == (0, 0, 0, 0)
-    assert summary["not_files"] == 8  # a pipe and a pair of sockets: write, read, close and close
+    assert (summary.rejected, summary.offsets_unknown, summary.files_unknown, summary.unfinished) == (0, 0, 0, 0)
+    assert summary.not_files == 8  # a pipe and a pair of sockets: write, read, close and close
     ordered = captured.requests[captured.requests["op"] != "fault"].sort_values(["thread", "start_ns"])
     after = ordered.groupby("thread")["start_ns"].shift(-1)
     assert (after.dropna() >= (ordered["start_ns"] + ordered["latency_ns"])[after.notna()]).all()
@@ -141,7 +141,7 @@ def test_what_comes_too_fast_is_counted(programs: Path, fast: Path, tmp_path: Pa
     command = trace.Command([programs / "trace_requests", fast / "files", "700"], output=fast / "truth")
     captured, _ = capture("bpftrace", command, fast, tmp_path)
     missing = len(truth(fast / "truth")) - len(own(captured.requests, fast / "files"))
-    assert 0 <= missing <= captured.summary["lost_events"] + captured.summary["not_files"] + captured.summary["files_unknown"]
+    assert 0 <= missing <= captured.summary.lost_events + captured.summary.not_files + captured.summary.files_unknown
 
 
 @needs_bpftrace
@@ -159,7 +159,7 @@ def test_strace_counts_the_same_calls(programs: Path, fast: Path, tmp_path: Path
     for name in [*positioned, *syncing, "openat", "unlink", "unlinkat", "rename", "lseek", "dup", "dup2"]:
         assert calls[name] == counted[name], name
     mixed = ["read", "write", "close"]
-    assert sum(calls[name] for name in mixed) + captured.summary["not_files"] == sum(counted[name] for name in mixed)
+    assert sum(calls[name] for name in mixed) + captured.summary.not_files == sum(counted[name] for name in mixed)
 
 
 @with_both
@@ -260,7 +260,7 @@ def test_a_server_that_is_started_inside_is_seen_from_its_first_call_and_we_are_
     for thread, rows in truth(fast / "truth").groupby("thread"):
         assert listed(seen[seen["thread"] == thread]) == listed(rows), thread
     assert set(seen["thread"]) == {*(f"w{number}" for number in range(8)), "lead", "child"}
-    assert captured.summary["other_processes"] > 0
+    assert captured.summary.other_processes > 0
     assert captured.requests["file"].astype(object).fillna("").str.endswith("/libc.so.6").any()
 
 

@@ -145,9 +145,9 @@ def test_names_are_those_of_the_time(tmp_path: Path) -> None:
 
 def test_calls_that_go_past_the_table_are_counted(tmp_path: Path) -> None:
     lines = [f"@r0[{FIRST}, {T}]: (40, {FIRST}, {T + 5}, 100, -1, -1, -1)"]
-    assert parsed(machine(), tmp_path, lines).summary["not_followed"] == {"sendfile": 1}
+    assert parsed(machine(), tmp_path, lines).summary.not_followed == {"sendfile": 1}
     lines = [f"{FIRST}  {Machine._stamp(T)} sendfile(4, 3, NULL, 100) = 100 <0.000000005>"]
-    assert parsed(machine(), tmp_path, lines, "strace").summary["not_followed"] == {"sendfile": 1}
+    assert parsed(machine(), tmp_path, lines, "strace").summary.not_followed == {"sendfile": 1}
 
 
 def test_processes_that_only_started_the_traced_ones_are_left_out(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_processes_that_only_started_the_traced_ones_are_left_out(tmp_path: Path
     ]
     capture = parsed(machine(0), tmp_path, lines)
     assert capture.requests["length"].tolist() == [11]
-    assert (capture.summary["other_processes"], capture.summary["files_unknown"]) == (2, 1)
+    assert (capture.summary.other_processes, capture.summary.files_unknown) == (2, 1)
 
 
 def wait(
@@ -259,7 +259,7 @@ def test_the_pieces_of_waits_cover_them_and_nothing_twice(times: list[tuple[int,
 def test_a_wait_that_did_not_end_lasts_to_the_end_of_the_capture(tmp_path: Path) -> None:
     capture = parsed(machine(), tmp_path, [f"@off[{FIRST}]: ({T}, 2, 17, 2, {T - 5})"])
     assert capture.waits is not None
-    assert capture.waits[["start_ns", "end_ns", "kind"]].to_numpy().tolist() == [[T, capture.summary["ended_ns"], "io"]]
+    assert capture.waits[["start_ns", "end_ns", "kind"]].to_numpy().tolist() == [[T, capture.summary.ended_ns, "io"]]
 
 
 def test_a_thread_is_absent_before_it_begins_and_after_it_has_ended(tmp_path: Path) -> None:
@@ -272,9 +272,9 @@ def test_a_thread_is_absent_before_it_begins_and_after_it_has_ended(tmp_path: Pa
     capture = parsed(machine(), tmp_path, lines)
     assert capture.waits is not None
     absent = capture.waits[capture.waits["kind"] == "absent"]
-    started = capture.summary["started_ns"]
+    started = capture.summary.started_ns
     assert absent[["thread", "start_ns", "end_ns"]].to_numpy().tolist() == [[FIRST + 7, started, T], [FIRST + 7, T + 40, T + 60]]
-    assert capture.summary["rejected"] == 0
+    assert capture.summary.rejected == 0
 
 
 def test_a_page_fault_has_its_file_and_lasts_as_long_as_its_wait(tmp_path: Path) -> None:

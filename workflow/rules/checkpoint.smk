@@ -37,7 +37,7 @@ rule store:
         design=SCALE.store.model_dump_json(),
         seed=PROJECT.config.seed,
         models=models_of(store_devices()),
-        machine=host.machine(),
+        machine=plain(host.machine()),
         computing=PROJECT.computing("store"),
     shell:
         "tickdisk checkpoint study --plan {input.plan} --output results/store"

@@ -45,7 +45,7 @@ rule micro:
     params:
         rounds=SCALE.capture_cost.micro_rounds,
         seed=PROJECT.config.seed,
-        machine=host.machine(),
+        machine=plain(host.machine()),
         computing=PROJECT.computing("micro"),
     shell:
         "tickdisk micro --plan {input.plan} --output {output} 2>&1 | tee {log}"

@@ -33,7 +33,7 @@ rule calibrate:
         file_system=PROJECT.config.file_system,
         limits=load_limits(),
         models=models_of(PROJECT.models()),
-        machine=host.machine(),
+        machine=plain(host.machine()),
         computing=PROJECT.computing("calibration"),
     shell:
         "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"
@@ -51,7 +51,7 @@ rule fidelity:
     params:
         calibration=SCALE.calibration.model_dump(),
         limits=load_limits(),
-        machine=host.machine(),
+        machine=plain(host.machine()),
         computing=PROJECT.computing("fidelity"),
     shell:
         "tickdisk fidelity --plan {input.plan} --output {output} > {log} 2>&1"

@@ -1,18 +1,14 @@
 """Loads the tables that blame needs, of a captured server life or of a capture of any process."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from tickdisk import stats
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
-
-_MANIFEST, _CAPTURE = "manifest.json", "capture.json"
+from tickdisk.manifest import CAPTURE, MANIFEST, Manifest, has_run, read_capture, read_manifest
 
 
 @dataclass(frozen=True)
@@ -77,40 +73,40 @@ def load_evidence(path: Path) -> list[Evidence]:
 
     Raises TickdiskError if the folder is of another kind, or has no waits because bpftrace did not capture.
     """
-    if (path / _MANIFEST).exists():
-        manifest = read_json(path / _MANIFEST)
-        captured = [name for name in manifest["lives"] if (path / name / "waits.parquet").exists()]
+    if has_run(path):
+        manifest = read_manifest(path)
+        captured = [name for name in manifest.lives if (path / name / "waits.parquet").exists()]
         if not captured:
             raise TickdiskError(
                 f"{path}: no life was captured by bpftrace; run an experiment whose arm captures, e.g. inside_tick"
             )
         return [load_life(path / name, manifest) for name in captured]
-    if (path.parent / _MANIFEST).exists() and (path / "ticks.parquet").exists():
-        return [load_life(path, read_json(path.parent / _MANIFEST))]
-    if (path / _CAPTURE).exists():
-        summary = read_json(path / _CAPTURE)
-        return [Evidence(path.name, *_captured(path), _span(summary), lost_events=summary["lost_events"])]
+    if has_run(path.parent) and (path / "ticks.parquet").exists():
+        return [load_life(path, read_manifest(path.parent))]
+    if (path / CAPTURE).exists():
+        capture = read_capture(path)
+        return [Evidence(path.name, *_captured(path), capture.span_ns, lost_events=capture.lost_events)]
     raise TickdiskError(
-        f"{path} is no folder of a run, a server life or a capture ({_MANIFEST} and {_CAPTURE} are missing); name such a folder"
+        f"{path} is no folder of a run, a server life or a capture ({MANIFEST} and {CAPTURE} are missing); name such a folder"
     )
 
 
-def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
-    """Loads the evidence of one captured server life. `manifest` is the record of its cell, manifest.json in the run folder.
+def load_life(folder: Path, manifest: Manifest) -> Evidence:
+    """Loads the evidence of one captured server life. `manifest` is the one in the run folder of its cell.
 
     Raises TickdiskError if the server life has no waits because bpftrace did not capture.
     """
     requests, waits = _captured(folder)
-    server, life = manifest["server"], manifest["lives"][folder.name]
+    server, life = manifest.server, manifest.lives[folder.name]
     epochs, device = table.read("epochs", folder / "epochs.parquet"), table.read("device", folder / "device.parquet")
-    saturated = [stats.ClientsSaturated(life=None, detail=detail) for detail in life["not_valid"].values()]
+    saturated = [stats.ClientsSaturated(life=None, detail=detail) for detail in life.not_valid.values()]
     empty = [stats.NothingCaptured()] if requests.empty and len(device) else []
     injections, extents = folder / "injections.parquet", folder / "extents.parquet"
     return Evidence(
         folder.name,
         requests,
         waits,
-        _span(life["captures"][0]),
+        life.captures[0].span_ns,
         ticks=table.read("ticks", folder / "ticks.parquet"),
         actions=table.read("actions", folder / "actions.parquet"),
         device=device,
@@ -118,17 +114,13 @@ def load_life(folder: Path, manifest: Mapping[str, Any]) -> Evidence:
         injections=table.read("injections", injections) if injections.exists() else None,
         pauses=table.read("pauses", folder / "pauses.parquet"),
         window_ns=(int(epochs["steady_ns"].min()), int(epochs["end_ns"].max())),
-        lost_events=sum(capture["lost_events"] for capture in life["captures"]),
-        budget_ns=server["tick_budget_ns"],
-        thread=server["tick_thread"],
-        readers=server["reader_threads"],
-        parks=server["parks"],
+        lost_events=sum(capture.lost_events for capture in life.captures),
+        budget_ns=server.tick_budget_ns,
+        thread=server.tick_thread,
+        readers=server.reader_threads,
+        parks=server.parks,
         obstacles=tuple(dict.fromkeys([*saturated, *empty])),
     )
-
-
-def _span(summary: Mapping[str, Any]) -> tuple[int, int]:
-    return int(summary["started_ns"]), int(summary["ended_ns"])
 
 
 def _captured(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

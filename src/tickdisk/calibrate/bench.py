@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tickdisk import device
 from tickdisk.calibrate.fio import Job, Requests, Target, run_job
@@ -18,7 +18,6 @@ REPEATS = 2
 RAW_BYTES, SYNC_BYTES = 64 << 20, 8 << 20
 """Sizes of the file whose blocks raw jobs use, and of the file that is written through the page cache."""
 _MINIMUM_RAW_BYTES = 16 << 20
-_NOTHING: dict[str, Any] = {"requests": {}, "cpu_ns": 0}
 _CROWDED_PER_S = 50_000
 LIMITS = {"steal_share": 0.10, "pressure_memory_share": 0.05}
 """Shares of `host.Load` above which the machine counts as too loaded."""
@@ -125,12 +124,15 @@ def run_unloaded(
     """
 
     def run() -> Measured:
-        meter, before = host.LoadMeter(), disk.status() if disk else _NOTHING
+        meter, before = host.LoadMeter(), disk.emulator_status() if disk else None
         requests = run_job(job, target, folder, cores=host.split_cores().server, interrupts=interrupts)
-        load, after = meter.read(), disk.status() if disk else _NOTHING
-        counts = {op: count - before["requests"][op] for op, count in after["requests"].items()}
+        load, after = meter.read(), disk.emulator_status() if disk else None
+        counts, cpu_ns = dict[str, int](), 0
+        if before is not None and after is not None:
+            counts = {op: count - before.requests[op] for op, count in after.requests.items()}
+            cpu_ns = after.cpu_ns - before.cpu_ns
         too_loaded = any(getattr(load, name) > limit for name, limit in limits.items())
-        return Measured(job, requests, counts, after["cpu_ns"] - before["cpu_ns"], load, 0, too_loaded)
+        return Measured(job, requests, counts, cpu_ns, load, 0, too_loaded)
 
     measured, repeated = repeat_while_too_loaded(run, repeats)
     return replace(measured, repeats=repeated)

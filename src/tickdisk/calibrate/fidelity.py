@@ -23,6 +23,7 @@ from tickdisk.calibrate.summary import percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import plain
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000
@@ -72,13 +73,13 @@ def measure_fidelity(
                         for op in _OPS:
                             run.point(model, settled, op, depth)
                     say(f"round {number} of {runs}: {model.name}")
-            if table.disk.status()["log_overflow"]:
+            if table.disk.emulator_status().log_overflow:
                 raise TickdiskError("the device's log could not keep up with its requests; run it again on a quieter machine")
             pipes[:0] = [run.pipe(op, int(limit)) for limit in PIPES_BYTES_PER_S for op in _OPS]
         points = [*run.points(read_log(log).to_pandas()), *crossed]
     result = Fidelity(
         schema_version=SCHEMA_VERSION,
-        machine=host.facts(),
+        machine=plain(host.facts()),
         fio=fio.version(),
         seconds_per_point=seconds,
         limits=dict(limits),

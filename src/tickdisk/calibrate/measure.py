@@ -19,6 +19,7 @@ from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole
+from tickdisk.foundation.record import plain
 
 Say = Callable[[str], None]
 _4K, _1M = 4 << 10, 1 << 20
@@ -111,7 +112,7 @@ def calibrate(
         _keep_fio_files(fast, beside / "logs")
     result = Calibration(
         schema_version=SCHEMA_VERSION,
-        machine=host.facts(),
+        machine=plain(host.facts()),
         backend=ran,
         file_system=str(on_it),
         fio=fio.version(),

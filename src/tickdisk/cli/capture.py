@@ -77,7 +77,7 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
 
     from tickdisk import server, trace
     from tickdisk.foundation import clock, host, memory, table
-    from tickdisk.foundation.files import write_json
+    from tickdisk.manifest import Capture, write_capture
 
     target: trace.Target = trace.Command(command) if command is not None else (pid or 0)
     with memory.folder() as fast, clock.Sampler() as clocks:
@@ -91,8 +91,9 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
     table.write("clocks", folder / "clocks.parquet", samples)
     if captured.waits is not None:
         table.write("waits", folder / "waits.parquet", captured.waits)
-    about = {"command": command, "pid": pid, "exit_code": code, "host": host.facts()}
-    write_json(folder / "capture.json", {**about, **captured.summary})
+    words = None if command is None else tuple(command)
+    about = Capture(**dict(captured.summary), command=words, pid=pid, exit_code=code, host=host.facts())
+    write_capture(folder, about)
     for line in _screen(captured):
         print(line)
     return code or 0
@@ -129,9 +130,9 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
 
 def _screen(captured: "trace.Capture") -> list[str]:
     summary, requests = captured.summary, captured.requests
-    seconds = (summary["ended_ns"] - summary["started_ns"]) / 1e9
-    lost = f"{summary['lost_events']} events lost, {summary['rejected']} lines not understood"
-    lines = [f"{len(requests)} requests in {seconds:.2f} s, {summary['tool']} {summary['version']}, {lost}"]
+    seconds = (summary.ended_ns - summary.started_ns) / 1e9
+    lost = f"{summary.lost_events} events lost, {summary.rejected} lines not understood"
+    lines = [f"{len(requests)} requests in {seconds:.2f} s, {summary.tool} {summary.version}, {lost}"]
     lines += [f"{'op':10}{'requests':>10}{'errors':>8}{'bytes':>14}{'total ms':>11}{'longest ms':>12}"]
     for op, rows in sorted(requests.groupby("op"), key=lambda group: -group[1]["latency_ns"].sum()):
         size = rows["result"].sum() if op in ("read", "write") else 0

@@ -56,12 +56,11 @@ def sweep(
 
     The plan says the rates, the skews and the number of ticks. The study of checkpoints reads the tables that are written.
     """
-    from tickdisk.config import parse_config
-    from tickdisk.foundation.files import read_json
+    from tickdisk.project import read_plan
     from tickdisk.saving import checkpoint
 
     process.follow_owner()
-    config = parse_config(read_json(plan)["config"])
+    config = read_plan(plan).config
     design, published = config.chosen.design(CHECKPOINT), checkpoint.load_published()
     made = checkpoint.cases(
         rates=design.updates_per_tick,
@@ -283,12 +282,11 @@ def study(
     notebook of the study reads.
     """
     from tickdisk import device
-    from tickdisk.config import parse_config
-    from tickdisk.foundation.files import read_json
+    from tickdisk.project import read_plan
     from tickdisk.saving import checkpoint, store
 
     process.follow_owner()
-    config = parse_config(read_json(plan)["config"])
+    config = read_plan(plan).config
     own = config.chosen.design(STORE)
     design = store.Design(
         folder=output,

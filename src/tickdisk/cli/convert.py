@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tickdisk.cli.places import check_new_folder
-from tickdisk.cli.progress import ReadingProgress
+from tickdisk.cli.reading import ReadingProgress
 from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from tickdisk.cli.progress import say
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
 from tickdisk.foundation.numbers import number
+from tickdisk.foundation.record import plain
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, and remove it.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -78,7 +79,7 @@ def up(
         print(f"{disk.name}: {model.description}, {_made_of(disk)}", file=sys.stderr)
         print(disk.mount_point)
     if disk.backend.abilities.keeps_log:
-        _warn_of_floor(model, disk.status()["floor_ns"])
+        _warn_of_floor(model, disk.status().floor_ns)
 
 
 @app.command()
@@ -118,7 +119,7 @@ def status(name: _Name = None) -> None:
     disk = device.attach(name)
     block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
     where = {"name": disk.name, "backend": disk.backend.name, "mount_point": str(disk.mount_point), "block_device": block_device}
-    print(json.dumps({**where, **disk.status()}, indent=2))
+    print(json.dumps({**where, **plain(disk.status())}, indent=2))
 
 
 @app.command()

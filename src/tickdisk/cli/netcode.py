@@ -129,10 +129,9 @@ def study(
 ) -> None:
     """Runs the study of network stacks, whose sizes the plan says, and writes the tables that its notebook reads."""
     from tickdisk import netcode
-    from tickdisk.config import parse_config
-    from tickdisk.foundation.files import read_json
+    from tickdisk.project import read_plan
 
     process.follow_owner()
-    config = parse_config(read_json(plan)["config"])
+    config = read_plan(plan).config
     design = netcode.Design(**config.chosen.design(NETCODE).model_dump())
     netcode.write_study(netcode.study(design, config.seed, output, lambda line: print(line, flush=True)), output)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tickdisk.cli.places import DEVICES, in_project
-from tickdisk.cli.progress import ReadingProgress
+from tickdisk.cli.reading import ReadingProgress
 
 if TYPE_CHECKING:
     from tickdisk.pools import Outcome, Workload

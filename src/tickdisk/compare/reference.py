@@ -11,10 +11,11 @@ from tickdisk.compare.side import load
 from tickdisk.compare.words import summary
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_json, write_text
+from tickdisk.foundation.record import write
+from tickdisk.project import read_plan
 
 REFERENCES = Path("data/reference")
 _KEPT = ("facts.json", "claims.json")
-_PLANNED = ("config", "chosen", "arms", "tiers", "binaries")
 
 
 def write_reference(results: Path, references: Path = REFERENCES) -> Path:
@@ -28,13 +29,13 @@ def write_reference(results: Path, references: Path = REFERENCES) -> Path:
         raise TickdiskError(
             f"the project has changes that are not committed ({changed.splitlines()[0].strip()}, ...); commit them first"
         )
-    plan = read_json(results / "plan.json")
-    folder = references / str(plan["config"]["scale"])
+    plan = read_plan(results / "plan.json")
+    folder = references / plan.config.scale
     load(results)
     for name in _KEPT:
         # Each fact and each claim has a line of its own, so that a diff shows what a new run changed.
         write_text(folder / name, _lines(read_json(results / name)))
-    write_json(folder / "plan.json", {name: plan[name] for name in _PLANNED})
+    write(folder / "plan.json", plan.kept())
     made = datetime.now(UTC).date().isoformat()
     write_json(folder / "about.json", {"commit": _git("rev-parse", "HEAD"), "date": made, "scale": folder.name})
     return folder
@@ -62,7 +63,7 @@ def compare_with_reference(results: Path, output: Path, references: Path = REFER
 
     If there is no reference of this scale, the summary says so, and the comparison has no rows.
     """
-    scale = read_json(results / "plan.json")["config"]["scale"]
+    scale = read_plan(results / "plan.json").config.scale
     folder = references / scale
     if not (folder / "about.json").exists():
         said = f"No reference of scale {scale} is kept in {references}, so this run is not compared with one of ours."

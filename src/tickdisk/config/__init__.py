@@ -4,17 +4,31 @@ An unknown key of the configuration is an error. A cell is one block of an exper
 in the results.
 """
 
-from tickdisk.config.load import CONFIG_PATH, SCHEMA_PATH, check_arms, load_arms, load_config, parse_config, schema
-from tickdisk.config.model import Config, Decision, Limits
+from tickdisk.config.load import (
+    CONFIG_PATH,
+    SCHEMA_PATH,
+    check_arms,
+    load_arms,
+    load_config,
+    parse_config,
+    schema,
+)
+from tickdisk.config.model import AnyScale, Config, Decision, Limits, Scale, World
 from tickdisk.config.plan import Cell, arms_of, digest, file_digest, plan, world_hash
+from tickdisk.config.resolved import PlannedCell, Resolved
 
 __all__ = [
     "CONFIG_PATH",
     "SCHEMA_PATH",
+    "AnyScale",
     "Cell",
     "Config",
     "Decision",
     "Limits",
+    "PlannedCell",
+    "Resolved",
+    "Scale",
+    "World",
     "arms_of",
     "check_arms",
     "digest",

@@ -21,11 +21,32 @@ _ADVICE = f"correct it ({SCHEMA_PATH} describes every key)"
 
 
 def parse_config(values: Mapping[str, Any], where: str = str(CONFIG_PATH)) -> Config:
-    """Returns the typed `Config` of the values of a configuration.
+    """Returns the typed `Config` of the values of a configuration. Servers get the sizes of the scale that they do not state.
 
     Raises TickdiskError if a value is wrong or a key is unknown. The message names their source (`where`) and the key.
     """
-    return check(Config, dict(values), where, _ADVICE)
+    scales = values.get("scales")
+    if isinstance(scales, dict):
+        check(Config, {**values, "scales": {name: _with_servers(scale, {}) for name, scale in scales.items()}}, where, _ADVICE)
+        values = {**values, "scales": {name: _with_servers(scale, _completed(scale)) for name, scale in scales.items()}}
+    return check(Config, values, where, _ADVICE)
+
+
+def _with_servers(scale: Any, servers: Mapping[str, Any]) -> Any:
+    return {**scale, "servers": servers} if isinstance(scale, dict) and isinstance(scale.get("servers"), dict) else scale
+
+
+def _completed(scale: Any) -> dict[str, Any]:
+    """Returns the sizes of the servers of a scale, of which each has the scale's values for the keys that it leaves out."""
+    servers = scale["servers"] if isinstance(scale, dict) and isinstance(scale.get("servers"), dict) else {}
+    return {
+        name: {key: _filled(sizes, scale.get(key)) for key, sizes in own.items()} if isinstance(own, dict) else own
+        for name, own in servers.items()
+    }
+
+
+def _filled(sizes: Any, whole: Any) -> Any:
+    return whole | sizes if isinstance(whole, dict) and isinstance(sizes, dict) else sizes
 
 
 def load_config(path: Path = CONFIG_PATH) -> Config:

@@ -1,9 +1,9 @@
 """The types of `workflow/config/config.yaml`. Every key has a description, and unknown keys are errors."""
 
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, create_model, model_validator
+from pydantic import AfterValidator, Field, create_model, model_validator
 
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, Study
 from tickdisk.foundation.record import Record
@@ -66,16 +66,7 @@ class Scale(Record):
     replacements: Annotated[int, Field(ge=0, le=2)]
     """Largest number of times that a life is replaced because something outside the system under test disturbed it."""
     servers: dict[str, OwnSizes] = Field({})
-    """The sizes of single servers, by name. A key that a server leaves out has the value of the scale."""
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _complete_servers(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Gives every server the sizes of the scale that it does not state. Errors of the scale itself come first."""
-        if not isinstance(values, dict) or not isinstance(values.get("servers"), dict):
-            return validate(values)
-        validate({**values, "servers": {}})
-        return validate({**values, "servers": {name: _completed(own, values) for name, own in values["servers"].items()}})
+    """The sizes of single servers, by name. A key that a server leaves out in the file has the value of the scale."""
 
     def design(self, study: Study[DesignType], server: str | None = None) -> DesignType:
         """Returns the sizes of a study at this scale: those of the `server`, if it has its own, or else the scale's."""
@@ -90,25 +81,14 @@ class Scale(Record):
 
 
 if TYPE_CHECKING:
-    _AnyScale = Scale
+    AnyScale = Scale
 else:
-    _AnyScale = create_model(
+    AnyScale = create_model(
         "Scale",
         __base__=Scale,
         __doc__=Scale.__doc__,
         **{name: (entry.design, ... if entry.design.model_fields else entry.design()) for name, entry in STUDIES.items()},
     )
-
-
-def _completed(own: Any, scale: Mapping[str, Any]) -> Any:
-    """Returns the sizes of a server, of which each has the scale's values for the keys that it leaves out."""
-    if not isinstance(own, dict):
-        return own
-    pairs = {name: (scale.get(name), sizes) for name, sizes in own.items()}
-    return {
-        name: whole | sizes if isinstance(whole, dict) and isinstance(sizes, dict) else sizes
-        for name, (whole, sizes) in pairs.items()
-    }
 
 
 class Limits(Record):
@@ -184,7 +164,7 @@ class Config(Record):
     """Studies that do not run. The paper and the page are made without them and say so."""
     limits: Limits
     decision: Decision
-    scales: dict[ScaleName, _AnyScale]
+    scales: dict[ScaleName, AnyScale]
 
     @model_validator(mode="after")
     def _scale_is_described(self) -> "Config":

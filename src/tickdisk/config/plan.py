@@ -4,13 +4,17 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tickdisk.config.model import Config, World
+from tickdisk.config.resolved import PlannedCell, Resolved, ResolvedArm
+from tickdisk.device import DeviceModel
 from tickdisk.experiment import EXPERIMENTS, Arm, Block, Life
+from tickdisk.foundation.record import plain
 
 _SERVER_START_S = 6.0
 """Rough time for the device, the copy of the world, and the start and stop of the server. Only the shown time left depends on
@@ -31,19 +35,17 @@ class Cell:
     """Number of the block, from 0."""
     lives: tuple[Life, ...]
     """Planned server lives, in the order in which they run."""
-    resolved: Mapping[str, Any]
-    """Everything that decides the outcome of all cells of the experiment on the server: design, arms with their device models,
-    limits, world, seed, and under `code` digests of all programs."""
+    resolved: Resolved
+    """Everything that decides the outcome of all cells of the experiment on the server."""
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Name of the cell's run folder: sixteen hexadecimal digits, a digest of all that decides the cell's outcome.
 
         If any of it changes, the cell has another folder and runs anew. The total number of blocks is not part of it.
         """
-        return digest(
-            {**self.resolved, "experiment": self.experiment, "block": self.block, "lives": [asdict(life) for life in self.lives]}
-        )
+        lives = [asdict(life) for life in self.lives]
+        return digest({**plain(self.resolved), "experiment": self.experiment, "block": self.block, "lives": lives})
 
     @property
     def seconds(self) -> float:
@@ -54,6 +56,18 @@ class Cell:
     def title(self) -> str:
         """Name of the cell in messages, such as "switchback on luanti, block 1", where blocks count from 1."""
         return f"{self.experiment} on {self.server}, block {self.block + 1}"
+
+    @property
+    def row(self) -> PlannedCell:
+        """The cell as the plan file lists it."""
+        return PlannedCell(
+            hash=self.hash,
+            experiment=self.experiment,
+            server=self.server,
+            block=self.block,
+            seconds=self.seconds,
+            lives=tuple(life.name for life in self.lives),
+        )
 
 
 def digest(value: Any) -> str:
@@ -78,15 +92,15 @@ def world_hash(world: World, code: Mapping[str, str]) -> str:
 def plan(
     config: Config,
     arms: Sequence[Arm],
-    models: Mapping[tuple[str, str], Mapping[str, Any]],
+    models: Mapping[tuple[str, str], DeviceModel],
     code: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> list[Cell]:
     """Plans the cells that the configuration asks for: one for each block of each experiment on each server, in running order.
 
-    It is a pure function of its arguments. `models` has the device model of each arm as a dictionary, by the names of experiment
-    and arm. `code` has the digests of all programs that make the cells of an experiment on a server, by experiment and server and
-    then by part. An experiment runs on the servers for which `code` has an entry, in the order of the entries, and has no cells
-    where it has no arms.
+    It is a pure function of its arguments. `models` has the device model of each arm, by the names of experiment and arm. `code`
+    has the digests of all programs that make the cells of an experiment on a server, by experiment and server and then by part.
+    An experiment runs on the servers for which `code` has an entry, in the order of the entries, and has no cells where it has no
+    arms.
     """
     scale = config.chosen
     cells = []
@@ -96,19 +110,19 @@ def plan(
         if not own:
             continue
         # The number of blocks is not part of a cell: more blocks add cells and leave the finished ones as they are.
-        resolved = {
-            "server": server,
-            "design": design.model_dump(exclude={entry.repeats}),
-            "behaviour": entry.behaviour,
-            "arms": [_resolved(arm, models[name, arm.arm]) for arm in own],
-            "limits": config.limits.model_dump(),
-            "replacements": scale.replacements,
-            "world": scale.world_of(server).model_dump(),
-            "device_size_mib": config.device_size_mib,
-            "file_system": config.file_system,
-            "seed": config.seed,
-            "code": dict(code[name, server]),
-        }
+        resolved = Resolved(
+            server=server,
+            design=design.model_dump(exclude={entry.repeats}),
+            behaviour=entry.behaviour,
+            arms=tuple(_resolved(arm, models[name, arm.arm]) for arm in own),
+            limits=config.limits,
+            replacements=scale.replacements,
+            world=scale.world_of(server),
+            device_size_mib=config.device_size_mib,
+            file_system=config.file_system,
+            seed=config.seed,
+            code=dict(code[name, server]),
+        )
         for number in range(getattr(design, entry.repeats)):
             block = Block(design, own, number, generators(config.seed, name, server))
             cells.append(Cell(name, server, number, entry.lives(block), resolved))
@@ -134,14 +148,7 @@ def generators(seed: int, experiment: str, server: str) -> Callable[[str, int], 
     return generator
 
 
-def _resolved(arm: Arm, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the parts of an arm that decide the outcome. Its role decides only as the sham, whose device burns processor
-    time.
-    """
-    return {
-        "arm": arm.arm,
-        "device": dict(model),
-        "is_sham": arm.role == "sham",
-        "tick_delay_ms": arm.tick_delay_ms,
-        "capture": arm.capture,
-    }
+def _resolved(arm: Arm, model: DeviceModel) -> ResolvedArm:
+    return ResolvedArm(
+        arm=arm.arm, device=model, is_sham=arm.role == "sham", tick_delay_ms=arm.tick_delay_ms, capture=arm.capture
+    )

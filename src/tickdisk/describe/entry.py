@@ -1,11 +1,12 @@
 """The parts of the description: sections of files, blocks of keys, and rows with a type, a unit and a sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
-from tickdisk.describe.keys import Key, keys_of_table
+from tickdisk.describe.keys import Key, keys_of_class, keys_of_table, objects_of
 from tickdisk.foundation.errors import TickdiskError
 
 _UNITS = {
@@ -64,7 +65,12 @@ class Block:
                 f"{where}: {', '.join(unknown)}: described, but the file has no such key; remove it from tickdisk.describe"
             )
         return [
-            Row(key.name, key.kind, self.units.get(key.name, unit_of(key.name)), self.words.get(key.name) or key.docstring)
+            Row(
+                key.name,
+                key.kind,
+                key.unit or self.units.get(key.name, unit_of(key.name)),
+                self.words.get(key.name) or key.docstring,
+            )
             for key in self.keys
         ]
 
@@ -107,6 +113,27 @@ def table_entry(
 ) -> Entry:
     """Returns the entry of docs/data.md about a Parquet table. `units` is for columns whose names do not end with their unit."""
     return Entry(name, sentence, (Block("", keys_of_table(schema), words, units or {}),))
+
+
+def blocks_of(
+    described: type[Any],
+    title: str = "The file is an object with these keys:",
+    *,
+    elsewhere: Collection[type[Any]] = (),
+    words: Mapping[str, Mapping[str, str]] | None = None,
+    path: str = "",
+) -> Iterator[Block]:
+    """Yields the block about a record, and then those about the objects in it, at any depth, in the order of the fields.
+
+    Classes that are described `elsewhere` have no block. `words` has sentences that replace those of the code, by the path of the
+    object, such as `lives.attempts`, and by key. `path` is that of the record itself.
+    """
+    yield Block(title, keys_of_class(described), (words or {}).get(path, {}))
+    for name, nested, several in objects_of(described):
+        if nested not in elsewhere:
+            inner = f"{path}.{name}".removeprefix(".")
+            where = f"Each object of `{inner}` has these keys:" if several else f"`{inner}` has these keys:"
+            yield from blocks_of(nested, where, elsewhere=elsewhere, words=words, path=inner)
 
 
 def written(title: str, said: Mapping[str, tuple[str, str]], units: Mapping[str, str] | None = None) -> Block:

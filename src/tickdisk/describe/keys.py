@@ -3,14 +3,16 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 from pydantic import BaseModel
+
+from tickdisk.foundation.record import Unit
 
 _NULL, _NUMBER, _INTEGER = "null", "number", "integer"
 _KINDS: dict[object, str] = {
@@ -34,6 +36,8 @@ class Key:
     """The type in words."""
     docstring: str = ""
     """The sentence that describes it in the code, or an empty text."""
+    unit: str = ""
+    """The unit that the code names, or an empty text."""
 
 
 def keys_of_table(schema: pa.Schema) -> tuple[Key, ...]:
@@ -58,14 +62,43 @@ def keys_of_class(described: type[Any], *properties: str) -> tuple[Key, ...]:
     """Returns the fields of a dataclass or pydantic model, followed by the properties that the JSON object also has. The types
     come from annotations, and the sentences from docstrings.
     """
-    if issubclass(described, BaseModel):
-        hints = {name: field.annotation for name, field in described.model_fields.items()}
-    else:
-        known = get_type_hints(described, include_extras=True)
-        hints = {field.name: known[field.name] for field in fields(described)}
-    docstrings = _docstrings_of_fields(described)
-    own = [Key(name, kind_of(hint), docstrings.get(name, "")) for name, hint in hints.items()]
+    docstrings, units = _docstrings_of_fields(described), _units(described)
+    own = [Key(name, kind_of(hint), docstrings.get(name, ""), units.get(name, "")) for name, hint in _hints(described).items()]
     return (*own, *(_property(described, name) for name in properties))
+
+
+def objects_of(described: type[Any]) -> Iterator[tuple[str, type[Any], bool]]:
+    """Yields the fields of a class that hold objects of another class: the name, that class, and whether they hold several."""
+    for name, hint in _hints(described).items():
+        found, several = _object(hint)
+        if found is not None:
+            yield name, found, several
+
+
+def _object(hint: Any) -> tuple[type[Any] | None, bool]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Annotated, Union, UnionType):
+        return next((found for found in map(_object, arguments) if found[0] is not None), (None, False))
+    if origin in (list, tuple, dict, Sequence, Mapping):
+        return _object(arguments[1 if origin in (dict, Mapping) else 0])[0], True
+    return (hint if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, BaseModel)) else None), False
+
+
+def _hints(described: type[Any]) -> dict[str, Any]:
+    if issubclass(described, BaseModel):
+        return {name: field.annotation for name, field in described.model_fields.items()}
+    known = get_type_hints(described, include_extras=True)
+    return {field.name: known[field.name] for field in fields(described)}
+
+
+def _units(described: type[Any]) -> dict[str, str]:
+    """Returns the units that the fields of a class name."""
+    if issubclass(described, BaseModel):
+        said = {name: tuple(field.metadata) for name, field in described.model_fields.items()}
+    else:
+        hints = get_type_hints(described, include_extras=True)
+        said = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: about.name for name, own in said.items() for about in own if isinstance(about, Unit)}
 
 
 def _property(described: type[Any], name: str) -> Key:

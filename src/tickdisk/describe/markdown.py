@@ -41,8 +41,8 @@ _HEAD = """\
 This page describes every table and every JSON file that Tickdisk writes. It is for a researcher who wants to use the recorded
 data. The project comes without recordings: `make paper` makes them. It has the facts, the claims and the plans of our own runs,
 in `data/reference`. Data and code have the MIT licence. `tickdisk describe` prints this page from the types in the code, so
-please change the descriptions in `src/tickdisk/describe` and not the page. [results/README.md](../results/README.md) is a shorter
-list of the files.
+please change the docstrings there and the descriptions in `src/tickdisk/describe`, and not the page.
+[results/README.md](../results/README.md) is a shorter list of the files.
 
 ## How to read the data
 - A table is a Parquet file, and pandas reads it with `read_parquet`. Columns have the types that are stated here. Tables of

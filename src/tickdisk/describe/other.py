@@ -1,9 +1,9 @@
 """Files that stand alone, and objects that stand in several files."""
 
-from tickdisk.describe.cell import CAPTURE_SUMMARY, CAPTURE_UNITS
-from tickdisk.describe.entry import Block, Entry, Section, written
+from tickdisk.describe.entry import Block, Entry, Section, blocks_of, written
 from tickdisk.describe.keys import keys_of_class
-from tickdisk.foundation.host import Load
+from tickdisk.foundation.host import HostFacts, Load
+from tickdisk.manifest import Capture
 from tickdisk.project import TOOLCHAINS, Toolchains
 from tickdisk.server import WorldSpec
 
@@ -47,31 +47,9 @@ _SPEC = Block(
     {"edge_blocks": "map blocks"},
 )
 
-_CAPTURE = written(
-    "The file is an object with these keys:",
-    {
-        "command": ("list of texts or null", "The command that was captured. It is null for a process that ran already."),
-        "pid": ("integer or null", "The number of the process that was captured. It is null for a command."),
-        "exit_code": ("integer or null", "The exit code of the command. It is null for a process that ran already."),
-        "host": ("object", "The machine. See *Host* below."),
-        **CAPTURE_SUMMARY,
-    },
-    CAPTURE_UNITS,
-)
-
 _TOOLCHAINS = Block("The file is an object with these keys:", keys_of_class(Toolchains), {})
 
-_HOST = written(
-    "The object has these keys:",
-    {
-        "processor": ("text", "The name of the processor."),
-        "cores": ("integer", "The number of cores that Tickdisk may use."),
-        "memory_bytes": ("integer", "The size of the memory."),
-        "kernel": ("text", "The version of the kernel."),
-        "python": ("text", "The version of Python."),
-    },
-    {"cores": "cores"},
-)
+_HOST = Block("The object has these keys:", keys_of_class(HostFacts), {})
 
 _LOAD = Block(
     "The object has these keys; a pressure is 0 where the kernel keeps no account of it:",
@@ -95,7 +73,7 @@ FILES = Section(
             "CAPTURE/capture.json",
             "`tickdisk capture` writes this file into the folder that it is given. Beside it lie `requests.parquet`, "
             "`clocks.parquet` and, if bpftrace captured, `waits.parquet`, with the columns of a server life.",
-            (_CAPTURE,),
+            tuple(blocks_of(Capture, elsewhere=(HostFacts,))),
         ),
         Entry(
             str(TOOLCHAINS),

@@ -5,6 +5,7 @@ from typing import get_args
 from tickdisk.compare import Comparison
 from tickdisk.describe.entry import Block, Entry, Section, written
 from tickdisk.describe.keys import Key, elements_of_field, keys_of_class
+from tickdisk.project import KeptPlan
 from tickdisk.report.answers import Answers
 from tickdisk.stats import Cause
 from tickdisk.studies import Claim, Fact
@@ -136,15 +137,10 @@ _CHECKED = written(
     {"claims": "claims", "facts": "facts"},
 )
 
-_KEPT_PLAN = written(
+_KEPT_PLAN = Block(
     "The file is an object with some keys of `results/plan.json`:",
-    {
-        "config": ("object", "As there."),
-        "chosen": ("object", "As there."),
-        "arms": ("list of objects", "As there."),
-        "tiers": ("object", "As there."),
-        "binaries": ("object", "As there."),
-    },
+    keys_of_class(KeptPlan),
+    dict.fromkeys(KeptPlan.model_fields, "As there."),
 )
 
 SECTION = Section(

@@ -13,7 +13,7 @@ from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import Loop
-from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, find_device, is_file, load_device, load_devices, named
+from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, KeptModel, find_device, is_file, load_device, load_devices, named
 from tickdisk.device.mounted import MKFS, MountedDevice, Setting
 from tickdisk.device.mounts import memory_file_system
 from tickdisk.device.parts import (
@@ -29,6 +29,7 @@ from tickdisk.device.parts import (
     Stalls,
 )
 from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
+from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.device.up import DEFAULT_FILE_SYSTEM, attach, bring_up, check_memory, name_of, up
 
 __all__ = [
@@ -42,8 +43,11 @@ __all__ = [
     "Bucket",
     "Cache",
     "DeviceModel",
+    "DeviceStatus",
+    "EmulatorStatus",
     "ExtentRecorder",
     "FitLine",
+    "KeptModel",
     "Lognormal",
     "Loop",
     "MountedDevice",

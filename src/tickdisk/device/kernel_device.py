@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tickdisk.device import kernel_block
 from tickdisk.device.clean import end
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MountedDevice, Setting
 from tickdisk.device.mounts import mount, unmount
+from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.foundation.errors import TickdiskError
 
 _STEP_S = 5.0
@@ -73,21 +73,23 @@ class KernelDevice(MountedDevice):
         """Raises TickdiskError, because the device cannot be stalled."""
         raise TickdiskError(f"a {self.backend.name} device cannot be stalled for {duration_ns} ns; take backend fuse or tree")
 
-    def status(self) -> dict[str, Any]:
-        """Returns the state of the device with some of the keys of `MountedDevice.status`.
-
-        The counts of requests and bytes by operation are the kernel's, and begin when the block device is made.
-        """
+    def status(self) -> DeviceStatus:
+        """Returns the state of the device. Its counts are the kernel's, and begin when the block device is made."""
         counts = [int(word) for word in (Path("/sys/block") / self.block_device.name / "stat").read_text().split()]
-        flushes = {"flush": 0}
-        return {
-            **self._in_force(),
-            "requests": {op: counts[at] for op, at in _COUNTS.items()},
-            "bytes": {op: counts[at + 2] * _SECTOR for op, at in _COUNTS.items() if op != "flush"} | flushes,
-            "stalls": [],
-            "floor_ns": 0,
-            "setting": 1,
-        }
+        sizes = {op: counts[at + 2] * _SECTOR for op, at in _COUNTS.items() if op != "flush"}
+        return DeviceStatus(
+            device=self._record.model,
+            description=self._record.description,
+            requests={op: counts[at] for op, at in _COUNTS.items()},
+            bytes=sizes | {"flush": 0},
+            stalls=(),
+            floor_ns=0,
+            setting=1,
+        )
+
+    def emulator_status(self) -> EmulatorStatus:
+        """Raises TickdiskError, because no process emulates the device."""
+        raise TickdiskError(f"a {self.backend.name} device has no emulator; take backend fuse or tree")
 
     def alive(self) -> bool:
         """Returns whether the block device still exists."""

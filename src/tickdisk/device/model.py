@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic import ConfigDict, Field, PlainSerializer, Strict, ValidationError, model_validator
 
 from tickdisk.device.parts import (
     CONSTANT,
@@ -163,6 +163,8 @@ class DeviceModel(Part):
         return max(latency_ns, transfer)
 
 
+KeptModel = Annotated[DeviceModel, PlainSerializer(DeviceModel.as_dict)]
+"""A device model in a file of results, as `DeviceModel.as_dict` keeps it."""
 NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)
 
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGKILL
-from typing import Any
 
 from tickdisk.device import arrivals
 from tickdisk.device.backend import BACKENDS, Backend
@@ -17,6 +16,7 @@ from tickdisk.device.loop import Loop, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
 from tickdisk.device.record import Identity, Record
+from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child, run
 
@@ -166,33 +166,23 @@ class MountedDevice:
         """Makes the device stall: its next request begins a time in which neither that request nor a later one starts.
 
         Requests that the device took before the stall go on, even if they are still queued. A `set` during the stall ends it.
-        Afterwards `status()["stalls"]` has its begin and end. The time from which the next request begins the stall is returned,
+        Afterwards `stalls` of `status` has its begin and end. The time from which the next request begins the stall is returned,
         in ns of CLOCK_MONOTONIC.
         """
         return int(ask(self._record.socket, "stall", duration_ns=duration_ns)["armed_ns"])
 
-    def status(self) -> dict[str, Any]:
-        """Returns the state of the device and the counts of everything that it has done since it came up.
+    def status(self) -> DeviceStatus:
+        """Returns the state of the device and the counts of everything that it has done since it came up."""
+        return self.emulator_status()
 
-        - `device`, `description`: name and description of the model in force.
-        - `setting`, `floor_ns`: number and floor of the setting in force.
-        - `requests`, `bytes`: counts by operation.
-        - `inflight`, `max_inflight`: requests in flight now, and at most so far.
-        - `stamped`: requests for which the kernel said when they reached the block device.
-        - `arrivals_lack`: the reason why the kernel does not say this, or an empty text if it does.
-        - `log_written`, `log_overflow`: requests with a record in the log, and answered requests without one.
-        - `burn_owed_ns`: CPU time that the emulator still has to waste for the sham.
-        - `stalls`: begin and end in ns of each stall that was ordered.
-        - `requests_failed`: requests that power cuts failed. They have no record.
-        - `unflushed_pages`: versions of 4 KiB pages that a power cut could take, or None if the device is not volatile.
-        - `cpu_ns`, `cpu_ns_by_thread`: CPU time of the emulator's threads, in total and by thread.
-        - `cores_awake`: whether the emulator keeps idle cores from sleeping.
-        - `real_time`: whether its threads run before ordinary ones.
-        """
-        return {**self._in_force(), **ask(self._record.socket, "status"), "arrivals_lack": self.arrivals_lack}
-
-    def _in_force(self) -> dict[str, str]:
-        return {"device": self._record.model, "description": self._record.description}
+    def emulator_status(self) -> EmulatorStatus:
+        """Returns the state of a device that a process emulates. If the emulator does not answer, TickdiskError is raised."""
+        return EmulatorStatus(
+            device=self._record.model,
+            description=self._record.description,
+            arrivals_lack=self.arrivals_lack,
+            **ask(self._record.socket, "status"),
+        )
 
     def cut(self, keep_share: float = 0.0, seed: int = 0) -> Cut:
         """Cuts the power of a volatile device, switches it on again, and mounts the file system at the same place.

@@ -12,8 +12,9 @@ Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
 
 
 def _words(text: object) -> object:
-    """Splits the text of a cell of the table into words, and leaves a list as it is."""
-    return tuple(text.split()) if isinstance(text, str) else text
+    """Returns the words in a cell of the table, or in a list of a JSON file, as a tuple."""
+    words = text.split() if isinstance(text, str) else text
+    return tuple(words) if isinstance(words, list) else words
 
 
 class Arm(Record):

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from tickdisk.experiment.arm import Arm
+from tickdisk.foundation.record import Unit
 
 _DELAY_PERIOD_S = 1.6
 """Time from one delay of the tick thread to the next, in an arm that has such delays."""
@@ -14,16 +15,16 @@ _DELAY_AFTER_S = 0.1
 
 @dataclass(frozen=True)
 class Epoch:
-    """A planned part of a server life in which one arm is in force. Times are counted from the start of the player trace."""
+    """A planned part of a server life in which one arm is in force."""
 
     arm: str
     """Name of the arm."""
     start_s: float
-    """Time at which the device of the arm comes into force."""
+    """Time from the start of the player trace at which the device of the arm comes into force."""
     steady_s: float
-    """Time from which the epoch is analysed. The time before it is left for the change to settle."""
+    """Time in the trace from which the epoch is analysed. The time before it is left for the change to settle."""
     end_s: float
-    """Time at which the epoch ends."""
+    """Time in the trace at which the epoch ends."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Life:
     """The arm on whose device the server starts."""
     trace_seed: int
     """Seed of the player trace, from which the random draws of the device also follow."""
-    seconds: float
+    seconds: Annotated[float, Unit("s")]
     """Time from the start of the player trace to the end of the last epoch."""
     epochs: tuple[Epoch, ...]
     """Epochs in the order in which they run."""

@@ -60,21 +60,21 @@ def _of_capture(path: Path, rejects: Rejects) -> tuple[Counts, pd.DataFrame]:
     # The samples of the clocks convert the times of strace. The times of bpftrace are in CLOCK_MONOTONIC already.
     capture = trace.parse(raw, pd.DataFrame([clock.sample()]))
     summary = capture.summary
-    counts = Counts("raw capture of bpftrace", lines=summary["lines"], unfinished=summary["unfinished"])
+    counts = Counts("raw capture of bpftrace", lines=summary.lines, unfinished=summary.unfinished)
     counts.facts["clock"] = "CLOCK_MONOTONIC"
-    if summary["rejects"]:
-        unread = set(summary["rejects"])
+    if summary.rejects:
+        unread = set(summary.rejects)
         numbered = enumerate(raw.text.split(b"\n"), start=1)
         found = [(number, line) for number, line in numbered if stored(line) in unread]
         for number, line in found:
             rejects.keep(str(path), number, f"the line {_UNREAD}", line)
         counts.rejected[_UNREAD] = (len(found), found[0][0])
     skipped = {
-        "calls on descriptors that are not files": summary["not_files"],
-        "calls of processes that only start others": summary["other_processes"],
-        "events that bpftrace lost": summary["lost_events"],
-        "names of files that bpftrace has cut off": summary["cut_paths"],
-        **{f"call {name}": count for name, count in summary["not_followed"].items()},
+        "calls on descriptors that are not files": summary.not_files,
+        "calls of processes that only start others": summary.other_processes,
+        "events that bpftrace lost": summary.lost_events,
+        "names of files that bpftrace has cut off": summary.cut_paths,
+        **{f"call {name}": count for name, count in summary.not_followed.items()},
     }
     counts.skipped = {kind: count for kind, count in skipped.items() if count}
     return counts, capture.requests.reindex(columns=table.SCHEMAS["requests"].names)

@@ -7,18 +7,48 @@ import os
 import platform
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from tickdisk.foundation.process import OWNER_VARIABLE, ProcessState, state_of
+from tickdisk.foundation.record import Record, Unit
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _KTHREADD = 2
 """Pid of the process whose children are the kernel's threads. It cannot be seen from within another pid namespace."""
 
 
-def facts() -> dict[str, object]:
-    """Describes this machine for the record of a result. `cores` are those that this process may use."""
+class HostFacts(Record):
+    """The machine on which a result was made."""
+
+    processor: str
+    """The name of the processor."""
+    cores: Annotated[int, Unit("cores")]
+    """The number of cores that Tickdisk may use."""
+    memory_bytes: int
+    """The size of the memory."""
+    kernel: str
+    """The version of the kernel."""
+    python: str
+    """The version of Python."""
+
+
+class MachineKind(Record):
+    """The properties in which machines must agree if their results are to be used together."""
+
+    processor: str
+    """The name of the processor."""
+    cores: Annotated[int, Unit("cores")]
+    """The number of cores that Tickdisk may use."""
+    memory_gib: int
+    """The size of the memory, rounded."""
+    kernel: str
+    """The version of the kernel."""
+
+
+def facts() -> HostFacts:
+    """Describes this machine for the record of a result."""
     model = next(
         (
             line.split(":", 1)[1].strip()
@@ -27,24 +57,20 @@ def facts() -> dict[str, object]:
         ),
         platform.machine(),
     )
-    return {
-        "processor": model,
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-    }
+    return HostFacts(
+        processor=model,
+        cores=len(os.sched_getaffinity(0)),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        kernel=platform.release(),
+        python=platform.python_version(),
+    )
 
 
-def machine() -> dict[str, str | int]:
-    """Describes this machine by the properties in which machines must agree if their results are to be used together.
-
-    They are the processor's model, the cores that this process may use, the memory in whole GiB, and the kernel's version.
-    """
+def machine() -> MachineKind:
+    """Describes this machine by the properties in which machines must agree if their results are to be used together."""
     found = facts()
-    memory_gib = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30))
-    cores = len(os.sched_getaffinity(0))
-    return {"processor": str(found["processor"]), "cores": cores, "memory_gib": memory_gib, "kernel": str(found["kernel"])}
+    memory_gib = round(found.memory_bytes / (1 << 30))
+    return MachineKind(processor=found.processor, cores=found.cores, memory_gib=memory_gib, kernel=found.kernel)
 
 
 @dataclass(frozen=True)
@@ -71,10 +97,6 @@ class Load:
     """Share of all cores' time that programs outside the testbed used. This is user, nice and system time without the time of
     this process, of the workflow that started it, of all their descendants, and of the kernel's threads. Stolen time and the time
     of interrupts are not part of it. None if it was not asked for, or if the kernel's threads cannot be seen."""
-
-    def as_dict(self) -> dict[str, float | None]:
-        """Returns the fields by name, as files keep them."""
-        return asdict(self)
 
 
 def _cpu() -> tuple[int, int, int, int]:

@@ -5,6 +5,7 @@ values from elsewhere.
 """
 
 from collections.abc import Container
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,13 @@ from tickdisk.foundation.files import write_json
 
 Value = TypeVar("Value")
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a field whose name does not end with it, for docs/data.md: `lines: Annotated[int, Unit("lines")]`."""
+
+    name: str
 
 
 class Record(BaseModel):

@@ -5,15 +5,21 @@ A trace is a file with one action of one player per line, each with its due time
 reads what became of each action.
 """
 
-from tickdisk.player.behaviour import BEHAVIOURS
-from tickdisk.player.drive import ACTIONS, STATUS, binary, read_actions, read_status, start_players
+from tickdisk.player.behaviour import BEHAVIOURS, Acts
+from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, start_players
+from tickdisk.player.explore import Phase
+from tickdisk.player.status import ClientStatus, read_status
 from tickdisk.player.trace import Event, player_name, roam, write_trace
 
 __all__ = [
     "ACTIONS",
     "BEHAVIOURS",
     "STATUS",
+    "TIMEOUT_S",
+    "Acts",
+    "ClientStatus",
     "Event",
+    "Phase",
     "binary",
     "player_name",
     "read_actions",

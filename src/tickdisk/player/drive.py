@@ -9,7 +9,6 @@ import pandas as pd
 
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
 from tickdisk.foundation.process import Child, built
 
 ACTIONS, STATUS = "actions.jsonl", "status.json"
@@ -19,17 +18,6 @@ _BINARIES = {"luanti": "tickdisk-players", "bedrock": "tickdisk-players-bedrock"
 """Programs of the clients in the folder `build`, by driver."""
 _COLUMNS = table.SCHEMAS["actions"]
 _OUTCOMES = ("completed", "timed_out", "failed")
-_STATUS_KEYS = {
-    "actions",
-    "backlog_max",
-    "completion",
-    "cpu_s",
-    "interrupted",
-    "lag_seconds",
-    "network",
-    "saturated",
-    "schedule_lag",
-}
 
 
 def binary(driver: str) -> Path:
@@ -119,20 +107,3 @@ def _record(line: str) -> dict[str, Any] | None:
     consistent = (times[2] is not None) == (record["outcome"] == "completed")
     texts = all(isinstance(record[name], str) for name in ("player", "action", "detail"))
     return record if known and consistent and texts else None
-
-
-def read_status(path: Path) -> dict[str, Any]:
-    """Reads the status that the clients wrote at their end: counts of actions, and how well they kept to their own schedule.
-
-    `actions` has the counts of each kind (offered, completed, timed_out, failed), and `backlog_max` the largest number of actions
-    that were due at the same time. `schedule_lag` has samples, p50_ms, p99_ms and max_ms (null without enough samples),
-    `saturated` the verdict on them, and `lag_seconds` the samples of each second of the trace. There are also `cpu_s`, the counts
-    of `network`, and `completion`, which says in words when each action counts as completed. Raises TickdiskError if the file is
-    missing, or is not a status of the clients.
-    """
-    status = read_json(path)
-    missing = _STATUS_KEYS - set(status) if isinstance(status, dict) else _STATUS_KEYS
-    if missing:
-        raise TickdiskError(f"{path}: {', '.join(sorted(missing))} missing: not a status of the clients; run again")
-    assert isinstance(status, dict)
-    return status

@@ -22,12 +22,14 @@ _PHASES = 7 + len(TELEPORTS_PER_S) + len(EDITS_PER_S)
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a trace of `explore` in which players do one kind of thing at one rate. Times are from the start of the trace."""
+    """A part of a trace of `explore` in which players do one kind of thing at one rate."""
 
     name: str
     """Kind of thing: `joins`, `teleports`, `edits`, `leaves` or `quiet`, in which nothing is done."""
     start_s: float
+    """Time from the start of the trace at which the phase begins."""
     end_s: float
+    """Time from the start of the trace at which the phase ends."""
     events: int
     """Number of such things in the phase, of all players together. One edit is a place and a dig."""
 

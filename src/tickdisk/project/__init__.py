@@ -7,7 +7,23 @@ locks a results folder, so that no second workflow works in it at the same time.
 
 from tickdisk.project.built import TOOLCHAINS, Toolchains
 from tickdisk.project.claim import claim
-from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, kept
+from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
+from tickdisk.project.plan import KeptPlan, Plan, read_plan, write_plan
 from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project
 
-__all__ = ["DEVICES_PATH", "OTHER_CODE", "OTHER_SETTINGS", "PLAN_PATH", "TOOLCHAINS", "Project", "Toolchains", "claim", "kept"]
+__all__ = [
+    "DEVICES_PATH",
+    "OTHER_CODE",
+    "OTHER_SETTINGS",
+    "PLAN_PATH",
+    "TOOLCHAINS",
+    "Kept",
+    "KeptPlan",
+    "Plan",
+    "Project",
+    "Toolchains",
+    "claim",
+    "kept",
+    "read_plan",
+    "write_plan",
+]

@@ -23,9 +23,12 @@ _PLANNED = (
     "tickdisk.experiment",
     "tickdisk.foundation.errors",
     "tickdisk.foundation.files",
+    "tickdisk.foundation.record",
     "tickdisk.project",
 )
-"""Rooms that do not count for what is measured. Their outcome is in the plan, or they only raise errors and write whole files."""
+"""Rooms that do not count for what is measured. Their outcome is in the plan, or they raise errors or read and write files."""
+_FORMS = ("tickdisk.manifest", "tickdisk.project.plan")
+"""Modules that do not count for products that only read plans and manifests, which are made anew if their form changes."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ _PAGES = {name: f"workflow:{name}" for name in ("collect", "paper", "page", "che
 PRODUCTS: Mapping[str, Product] = {
     **{name: Product((f"tickdisk.cli.{command}",)) for name, command in _COMMANDS.items()},
     "netcode": Product(("tickdisk.cli.netcode:study",), program="netcode"),
-    **{name: Product((f"tickdisk.cli.{command}",), stops=()) for name, command in _PAGES.items()},
+    **{name: Product((f"tickdisk.cli.{command}",), stops=_FORMS) for name, command in _PAGES.items()},
 }
 """The kinds of result of the workflow, by name, without cells, worlds and notebooks. Each starts with the command of its rule."""
 
@@ -119,7 +122,7 @@ class Identity:
 
     def notebook(self, name: str) -> dict[str, str]:
         """Returns digests of a notebook's cells, its study, the data files that both name, and the locked packages."""
-        study = closure((f"tickdisk.studies.{name}", "tickdisk.project.kept"), self.root / "src")
+        study = closure((f"tickdisk.studies.{name}", "tickdisk.project.kept"), self.root / "src", _FORMS)
         cells = [(cell["cell_type"], "".join(cell["source"])) for cell in read_json(NOTEBOOKS / f"{name}.ipynb")["cells"]]
         texts = [*study.python.values(), *(text for kind, text in cells if kind == "code")]
         data = sorted({Path(path) for text in texts for path in _DATA.findall(text)})

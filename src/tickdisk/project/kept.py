@@ -4,12 +4,16 @@ They are kept and counted. They are neither run again nor used together with the
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tickdisk.foundation.files import read_json
+from pydantic import BaseModel
+
+from tickdisk.foundation.record import plain, read
+
+if TYPE_CHECKING:
+    from tickdisk.project.plan import Plan
 
 Reason = Literal["by other code", "with other settings"]
 OTHER_CODE: Reason = "by other code"
@@ -34,24 +38,31 @@ class Kept:
         return f"{made}; {'it is' if one else 'they are'} kept in {runs} and not used"
 
 
-def kept(plan: Mapping[str, Any], runs: Path) -> list[Kept]:
+class _Made(BaseModel):
+    """The part of a manifest by which a cell is known, which also the manifests of older versions have."""
+
+    experiment: str
+    resolved: dict[str, Any]
+
+
+def kept(plan: "Plan", runs: Path) -> list[Kept]:
     """Counts the cells that have a run folder in `runs` but are not in the plan, by experiment and reason.
 
-    `plan` is the content of the plan file. A cell was made by other code if its manifest differs from the plan only under `code`.
-    A manifest without the key `code` or `server` is older than the key, and such a cell counts as made by other code, too.
+    A cell was made by other code if its manifest differs from the plan only under `code`. A manifest without the key `code` or
+    `server` is older than the key, and such a cell counts as made by other code, too.
     """
-    planned = {cell["hash"] for cell in plan["cells"]}
+    planned = {cell.hash for cell in plan.cells}
     counts: Counter[tuple[str, Reason]] = Counter()
     for path in sorted(runs.glob("[!.]*/manifest.json")):
         if path.parent.name not in planned:
-            manifest = read_json(path)
-            experiment, resolved = manifest["experiment"], manifest["resolved"]
-            wanted = plan["resolved"].get(resolved.get("server"), {}).get(experiment, {"code": None})
+            made = read(_Made, path, "remove its folder")
+            resolved = made.resolved
+            wanted = plain(plan.resolved.get(resolved.get("server", ""), {}).get(made.experiment)) or {"code": None}
             is_other_code = resolved.get("code") != wanted["code"] and _settings(resolved) == _settings(wanted)
             reason = OTHER_CODE if is_other_code or not {"code", "server"} <= resolved.keys() else OTHER_SETTINGS
-            counts[experiment, reason] += 1
+            counts[made.experiment, reason] += 1
     return [Kept(*which, count) for which, count in sorted(counts.items())]
 
 
-def _settings(resolved: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(resolved: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in resolved.items() if key != "code"}

@@ -20,8 +20,9 @@ from tickdisk.config import (
 )
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, write_json
+from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
+from tickdisk.project.plan import Plan, Tier, read_plan, write_plan
 
 RESULTS = Path("results")
 PLAN_PATH = RESULTS / "plan.json"
@@ -52,7 +53,10 @@ class Project:
         Raises TickdiskError if a value is wrong, if the server of the studies cannot run on this machine, or if a program has not
         been built.
         """
-        config = parse_config(values)
+        return cls._of(parse_config(values))
+
+    @classmethod
+    def _of(cls, config: Config) -> "Project":
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
         check_arms(config, arms)
         for arm in arms:
@@ -71,14 +75,12 @@ class Project:
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
         """Makes the project for the configuration in a plan file. Arms, devices and code are those of the checkout now."""
-        return cls.of(read_json(path)["config"])
+        return cls._of(read_plan(path).config)
 
     @cached_property
     def cells(self) -> list[Cell]:
         """The cells of the plan at the chosen scale, in the order in which they run. Servers that cannot run here have none."""
-        models: dict[tuple[str, str], dict[str, Any]] = {
-            (arm.experiment, arm.arm): self.model(arm.experiment, arm.arm).as_dict() for arm in self.arms
-        }
+        models = {(arm.experiment, arm.arm): self.model(arm.experiment, arm.arm) for arm in self.arms}
         captured = {arm.experiment for arm in self.arms if arm.capture != "none"}
         code = {
             (name, server): self.identity.cell(server, captured=name in captured)
@@ -113,7 +115,7 @@ class Project:
     @property
     def plan_digest(self) -> str:
         """Digest of the content of the plan file. If it changes, the plan file must be written again."""
-        return digest(self.as_plan())
+        return digest(plain(self.plan))
 
     def asked_digest(self, experiment: str) -> str:
         """Returns a digest of all in the plan that one study depends on, so that its notebook is rendered again if it changes.
@@ -122,15 +124,14 @@ class Project:
         servers, the cells of the compared experiments on all servers count. For another name, such as `paper`, only configuration
         and arms count.
         """
-        whole = self.as_plan()
         name = self.config.server
         compared = STUDIES[experiment].compares if experiment in STUDIES else ()
         own = [
             cell
-            for cell in whole["cells"]
-            if (cell["experiment"], cell["server"]) == (experiment, name) or cell["experiment"] in compared
+            for cell in self.plan.cells
+            if (cell.experiment, cell.server) == (experiment, name) or cell.experiment in compared
         ]
-        return digest([whole["config"], whole["arms"], own, whole["resolved"][name].get(experiment)])
+        return digest(plain([self.plan.config, self.plan.arms, own, self.plan.resolved[name].get(experiment)]))
 
     def computing(self, product: str) -> str:
         """Returns a digest of the code behind a kind of result in `PRODUCTS`. If it changes, the result is out of date."""
@@ -162,40 +163,29 @@ class Project:
         found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
         return list(found.values())
 
-    def as_plan(self) -> dict[str, Any]:
-        """Returns the content of the plan file: configuration, arms, tiers, worlds, programs, and a row for each cell."""
-        return {
-            "config": self.config.model_dump(mode="json"),
-            "chosen": self.config.chosen.model_dump(mode="json"),
-            "arms": [arm.model_dump(mode="json") for arm in self.arms],
-            "tiers": {
-                name: {"description": model.description, "read_latency_ns": model.latency_ns[0]}
+    @cached_property
+    def plan(self) -> Plan:
+        """The content of the plan file."""
+        servers = self.identity.servers
+        return Plan(
+            config=self.config,
+            chosen=self.config.chosen,
+            arms=self.arms,
+            tiers={
+                name: Tier(description=model.description, read_latency_ns=model.latency_ns[0])
                 for name, model in self.devices.items()
                 if model.tier
             },
-            "worlds": {name: str(self.world(name)) for name in self.identity.servers},
-            "binaries": {name: self.identity.cell(name, captured=True) for name in self.identity.servers},
-            "missing_servers": dict(self.missing_servers),
-            "resolved": {
-                name: {cell.experiment: dict(cell.resolved) for cell in self.cells if cell.server == name}
-                for name in self.identity.servers
-            },
-            "cells": [
-                {
-                    "hash": cell.hash,
-                    "experiment": cell.experiment,
-                    "server": cell.server,
-                    "block": cell.block,
-                    "seconds": cell.seconds,
-                    "lives": [life.name for life in cell.lives],
-                }
-                for cell in self.cells
-            ],
-        }
+            worlds={name: str(self.world(name)) for name in servers},
+            binaries={name: self.identity.cell(name, captured=True) for name in servers},
+            missing_servers=dict(self.missing_servers),
+            resolved={name: {cell.experiment: cell.resolved for cell in self.cells if cell.server == name} for name in servers},
+            cells=tuple(cell.row for cell in self.cells),
+        )
 
     def save(self, path: Path = PLAN_PATH) -> None:
-        """Writes the plan as a JSON file, which later commands, notebooks and the analysis read."""
-        write_json(path, self.as_plan())
+        """Writes the plan file."""
+        write_plan(path, self.plan)
 
 
 def _lacking(name: str) -> str | None:

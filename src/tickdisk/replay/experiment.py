@@ -9,6 +9,7 @@ from typing import Any
 from tickdisk import device
 from tickdisk.foundation import host, table
 from tickdisk.foundation.files import write_json
+from tickdisk.foundation.record import plain
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
 from tickdisk.replay.plan import Plan, load_capture, plan
@@ -64,7 +65,7 @@ def experiment(
         "seconds": seconds,
         "streams": planned.streams.to_dict("records"),
         "ops": {str(op): int(count) for op, count in planned.requests["op"].value_counts().items()},
-        "host": host.facts(),
+        "host": plain(host.facts()),
         "runs": runs,
     }
     write_json(output / RESULT, result)
@@ -86,7 +87,7 @@ def _replay(
                 replayed = issue(planned, target, cores=cores.server)
             else:
                 replayed = replay_by_fio(planned, target, logs, cores=cores.server, is_real_time=is_real_time)
-            load, device_requests, file_system = meter.read(), disk.status()["requests"], disk.file_system
+            load, device_requests, file_system = meter.read(), disk.status().requests, disk.file_system
     else:
         replayed = issue_simulated(planned, bench.model)
         load = meter.read()
@@ -103,7 +104,7 @@ def _replay(
         "is_real_time": replayed.is_real_time,
         "is_memory_locked": replayed.is_memory_locked,
         "device_requests": device_requests,
-        "load": load.as_dict(),
+        "load": plain(load),
         **summarise(replayed.timings),
     }
 

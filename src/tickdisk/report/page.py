@@ -10,6 +10,8 @@ import jinja2
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.numbers import joined_list
+from tickdisk.manifest import has_run
+from tickdisk.project import read_plan
 from tickdisk.report.answers import Asked
 from tickdisk.report.evidence import Evidence
 from tickdisk.studies.statement import Claim, singular
@@ -53,9 +55,9 @@ def write_page(template: Path, results: Path, output: Path) -> None:
     comparison.json and the files that `collect` writes.
     """
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    plan, evidence = read_json(results / "plan.json"), Evidence.load(results)
+    plan, evidence = read_plan(results / "plan.json"), Evidence.load(results)
     claims = [_claim(claim, evidence) for claim in evidence.claims.values()]
-    scale = str(plan["config"]["scale"])
+    scale = plan.config.scale
     text = environment.from_string(template.read_text(encoding="utf-8")).render(
         style=(template.parent / _STYLE).read_text(encoding="utf-8"),
         scale=scale,
@@ -67,7 +69,8 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         studies=list(dict.fromkeys(claim["experiment"] for claim in claims)),
         sources=_sources(claims),
         made=[_made(name, words, evidence) for name, words in _SETUP_LABELS.items() if f"setup.{name}" in evidence.facts],
-        cells=[{**cell, "ran": (results / "runs" / cell["hash"] / "manifest.json").exists()} for cell in plan["cells"]],
+        cells=plan.cells,
+        ran={cell.hash for cell in plan.cells if has_run(results / "runs" / cell.hash)},
         files={file: words for file, words in _FILES.items() if (results / file).exists()},
         comparison=read_json(results / "comparison.json")["summary"],
         **read_json(results / "answers.json"),

@@ -10,7 +10,8 @@ from typing import Any
 import typst
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, whole, write_json
+from tickdisk.foundation.files import whole, write_json
+from tickdisk.project import read_plan
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.setup import state_setup
@@ -35,11 +36,11 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
     each with the reason. `results` has plan.json, and may have the calibration and the run folders. The files facts.json,
     claims.json, figures.json, missing.json and answers.json are written there.
     """
-    plan = read_json(results / "plan.json")
+    plan = read_plan(results / "plan.json")
     setup = state_setup(plan, results)
     evidence = Evidence.collect(folders, [setup], missing)
     evidence.save(results)
-    tiers = {tier_name(name): tier["read_latency_ns"] / 1e6 for name, tier in plan["tiers"].items()}
+    tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
     server = str(setup["server"].word).split()[0]
     found = answer(evidence, Asked.of(plan), server, tiers, float(setup["margin"].value or 0))
     write_json(results / "answers.json", asdict(found))

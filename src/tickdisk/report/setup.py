@@ -6,22 +6,22 @@ from typing import Any
 
 from tickdisk.experiment import EXPERIMENTS, OTHER_SERVERS, STUDIES, SWITCHBACK
 from tickdisk.foundation.files import read_json
+from tickdisk.manifest import Manifest, has_run, read_manifest
+from tickdisk.project import Plan
 from tickdisk.studies.statement import Statement
 
 _PLAN = "plan.json"
 
 
-def state_setup(plan: Mapping[str, Any], results: Path) -> Statement:
+def state_setup(plan: Plan, results: Path) -> Statement:
     """States the facts `setup.*`: the machine, the programs, the sizes and arms, and the load of the machine.
 
-    `plan` is the content of results/plan.json. Facts about the machine are left out if there is no calibration. Facts about the
-    load are not estimable without run folders.
+    Facts about the machine are left out if there is no calibration. Facts about the load are not estimable without run folders.
     """
     said = Statement("setup")
     _state_design(said, plan)
-    manifests = [
-        read_json(path) for cell in plan["cells"] if (path := results / "runs" / cell["hash"] / "manifest.json").exists()
-    ]
+    folders = [results / "runs" / cell.hash for cell in plan.cells]
+    manifests = [read_manifest(folder) for folder in folders if has_run(folder)]
     _state_programs(said, plan, manifests)
     if (results / "calibration.json").exists():
         _state_machine(said, read_json(results / "calibration.json"))
@@ -29,65 +29,62 @@ def state_setup(plan: Mapping[str, Any], results: Path) -> Statement:
     return said
 
 
-def _state_design(said: Statement, plan: Mapping[str, Any]) -> None:
-    config, scale = plan["config"], plan["chosen"]
-    said.word("scale", config["scale"], source=_PLAN, note=scale["description"])
-    said.fact("seed", config["seed"], "", source=_PLAN)
-    own = [arm for arm in plan["arms"] if config["server"] in arm["servers"]]
-    experiments = {arm["experiment"] for arm in own}
+def _state_design(said: Statement, plan: Plan) -> None:
+    config, scale = plan.config, plan.chosen
+    said.word("scale", config.scale, source=_PLAN, note=scale.description)
+    said.fact("seed", config.seed, "", source=_PLAN)
+    own = [arm for arm in plan.arms if config.server in arm.servers]
+    experiments = {arm.experiment for arm in own}
     for study, entry in STUDIES.items():
         if study in EXPERIMENTS and study not in experiments:
             continue
         for name, unit in entry.stated.items():
-            said.fact(f"{study}.{name}", scale[study][name], unit, source=_PLAN)
-    said.fact("world.edge_blocks", scale["world"]["edge_blocks"], "map blocks", source=_PLAN)
-    said.fact("world.seed", scale["world"]["seed"], "", source=_PLAN)
+            said.fact(f"{study}.{name}", getattr(scale.design(entry), name), unit, source=_PLAN)
+    said.fact("world.edge_blocks", scale.world.edge_blocks, "map blocks", source=_PLAN)
+    said.fact("world.seed", scale.world.seed, "", source=_PLAN)
     if SWITCHBACK.name in experiments:
-        design = scale[SWITCHBACK.name]
-        epoch_s = design["epoch_save_periods"] * design["save_period_s"]
+        design = scale.design(SWITCHBACK)
+        epoch_s = design.epoch_save_periods * design.save_period_s
         said.fact(f"{SWITCHBACK.name}.epoch_s", epoch_s, "s", source=_PLAN, note="the first save period of an epoch is cut")
-    decision = config["decision"]
-    for name in ("margin", "alpha"):
-        said.fact(name, decision[name], "", source=_PLAN)
-    for name in ("minimum_lives", "control_minimum_lives"):
-        said.fact(name, decision[name], "lives", source=_PLAN)
-    said.fact("enough_requests", decision["enough_requests"], "requests", source=_PLAN)
-    said.fact("replacements", scale["replacements"], "times", source=_PLAN, note="most times that a disturbed life is run again")
+    decision = config.decision
+    said.fact("margin", decision.margin, "", source=_PLAN)
+    said.fact("alpha", decision.alpha, "", source=_PLAN)
+    said.fact("minimum_lives", decision.minimum_lives, "lives", source=_PLAN)
+    said.fact("control_minimum_lives", decision.control_minimum_lives, "lives", source=_PLAN)
+    said.fact("enough_requests", decision.enough_requests, "requests", source=_PLAN)
+    said.fact("replacements", scale.replacements, "times", source=_PLAN, note="most times that a disturbed life is run again")
     for arm in own:
-        said.word(f"arm.{arm['experiment']}.{arm['arm']}", arm["description"], source="experiments.tsv", note=arm["role"])
+        said.word(f"arm.{arm.experiment}.{arm.arm}", arm.description, source="experiments.tsv", note=arm.role)
     _state_other_servers(said, plan)
-    for name, tier in plan["tiers"].items():
-        said.fact(f"tier.{name}", tier["read_latency_ns"] / 1e6, "ms", source=_PLAN, note=tier["description"])
-    delays = {arm["experiment"]: arm["tick_delay_ms"] for arm in own if arm["tick_delay_ms"] is not None}
+    for tier, disks in plan.tiers.items():
+        said.fact(f"tier.{tier}", disks.read_latency_ns / 1e6, "ms", source=_PLAN, note=disks.description)
+    delays = {arm.experiment: arm.tick_delay_ms for arm in own if arm.tick_delay_ms is not None}
     for experiment, delay_ms in delays.items():
         said.fact(f"{experiment}.tick_delay_ms", delay_ms, "ms", source=_PLAN, note="the positive control of ticks")
 
 
-def _state_other_servers(said: Statement, plan: Mapping[str, Any]) -> None:
+def _state_other_servers(said: Statement, plan: Plan) -> None:
     """States the sizes and the arms of the experiments on the other servers that take part."""
-    scale = plan["chosen"]
-    for server in (name for name in plan["resolved"] if name != plan["config"]["server"]):
-        for experiment in plan["resolved"][server]:
+    for server in (name for name in plan.resolved if name != plan.config.server):
+        for experiment in plan.resolved[server]:
             entry, prefix = EXPERIMENTS[experiment], f"{OTHER_SERVERS.name}.{server}.{experiment}"
-            design = scale["servers"].get(server, {}).get(experiment) or scale[experiment]
+            design = plan.chosen.design(entry, server)
             for name, unit in entry.stated.items():
-                said.fact(f"{prefix}.{name}", design[name], unit, source=_PLAN)
-            for arm in plan["arms"]:
-                if arm["experiment"] == experiment and server in arm["servers"]:
-                    words = arm["description"]
-                    said.word(f"arm.{prefix}.{arm['arm']}", words, source="experiments.tsv", note=arm["role"])
-    for name, reason in plan["missing_servers"].items():
+                said.fact(f"{prefix}.{name}", getattr(design, name), unit, source=_PLAN)
+            for arm in (arm for arm in plan.arms if arm.experiment == experiment and server in arm.servers):
+                said.word(f"arm.{prefix}.{arm.arm}", arm.description, source="experiments.tsv", note=arm.role)
+    for name, reason in plan.missing_servers.items():
         said.word(f"missing_server.{name}", reason, source=_PLAN, note="a server that cannot run on this machine")
 
 
-def _state_programs(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
-    binaries = plan["binaries"][plan["config"]["server"]]
+def _state_programs(said: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
+    binaries = plan.binaries[plan.config.server]
     said.word("server", " ".join(binaries["server"].split()[:2]), source=_PLAN, note="the game server")
     said.word("rust", " ".join(binaries["rustc"].split()[:2]), source=_PLAN, note="the compiler of the emulator")
     said.word("go", binaries["go"].split()[2], source=_PLAN, note="the compiler of the clients")
     said.word("players", binaries["players"], source=_PLAN, note="digest of the clients' sources")
     said.word("python_code", binaries["python"], source=_PLAN, note="digest of the Python sources that make live cells")
-    cells = len(plan["cells"])
+    cells = len(plan.cells)
     said.fact("cells", len(manifests), "cells", n=cells, source="manifests", note=f"cells that ran, of {cells} planned ones")
 
 
@@ -101,14 +98,14 @@ def _state_machine(said: Statement, calibration: Mapping[str, Any]) -> None:
     said.word("fio", calibration["fio"], source=source)
 
 
-def _state_load(said: Statement, plan: Mapping[str, Any], manifests: Sequence[Mapping[str, Any]]) -> None:
+def _state_load(said: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
     """States the largest load of the machine in the last attempt of any life, and the planned time of all live cells."""
-    loads = [life["attempts"][-1]["load"] for manifest in manifests for life in manifest["lives"].values()]
+    loads = [life.attempts[-1].load for manifest in manifests for life in manifest.lives.values()]
     for name in ("steal_share", "other_programs_share", "pressure_memory_share"):
-        known = [100 * load[name] for load in loads if load[name] is not None]
+        known = [100 * share for load in loads if (share := getattr(load, name)) is not None]
         note = "in the server life in which it was highest"
         said.fact(f"load.{name}", max(known, default=None), "%", n=len(known), source="manifests", note=note)
-        limit = plan["config"]["limits"][name]
+        limit = getattr(plan.config.limits, name)
         said.fact(f"limit.{name}", 100 * limit, "%", source=_PLAN, note="a life with a higher share is replaced")
-    seconds = sum(cell["seconds"] for cell in plan["cells"])
+    seconds = sum(cell.seconds for cell in plan.cells)
     said.fact("planned_minutes", seconds / 60, "min", source=_PLAN, note="planned time of all live cells")

@@ -5,9 +5,9 @@ recorded is written as tables. A life that was disturbed from outside is replace
 `check_server` rehearses the contract that every server keeps, and `measure_traffic` counts what it sends.
 """
 
-from tickdisk.run.cell import MANIFEST, run_cell
-from tickdisk.run.contract import check_server
+from tickdisk.run.cell import run_cell
+from tickdisk.run.contract import Clause, check_server
 from tickdisk.run.progress import Progress
 from tickdisk.run.traffic import measure_traffic
 
-__all__ = ["MANIFEST", "Progress", "check_server", "measure_traffic", "run_cell"]
+__all__ = ["Clause", "Progress", "check_server", "measure_traffic", "run_cell"]

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pandas as pd
 
 from tickdisk import trace
 from tickdisk.experiment import Tool
 from tickdisk.foundation import table
+from tickdisk.manifest import ArmCapture
 from tickdisk.run.record import CpuRecorder, compress
 
 
@@ -98,8 +99,8 @@ class LifeCaptures:
             self._running = None
         self._arm = None
 
-    def write(self, folder: Path, samples: pd.DataFrame, root: Path) -> list[dict[str, Any]]:
-        """Parses all captures of the life, and returns the arm and the summary of each, for the manifest.
+    def write(self, folder: Path, samples: pd.DataFrame, root: Path) -> list[ArmCapture]:
+        """Parses all captures of the life, and returns the arm and the summary of each.
 
         If all arms have the same tool, the tables of requests and of waits and the compressed raw capture are also written into
         `folder`. Only files below `root` count, the folder of the world on the device.
@@ -107,7 +108,7 @@ class LifeCaptures:
         found = []
         for part in self._parts:
             capture = trace.parse(part.raw, samples, classify=self._classify, root=root)
-            found.append({"arm": part.arm, **capture.summary})
+            found.append(ArmCapture(arm=part.arm, **dict(capture.summary)))
             if len(set(self._tools.values())) == 1:
                 table.write("requests", folder / "requests.parquet", capture.requests)
                 if capture.waits is not None:

@@ -4,21 +4,18 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from tickdisk import calibrate, device, server
 from tickdisk.config import Cell, arms_of, digest
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_json
+from tickdisk.manifest import Attempt, LifeRecord, Manifest, has_run, write_manifest
 from tickdisk.project import Project
 from tickdisk.run.judge import InstrumentError, arms_not_valid, not_judged, noted, reasons_to_replace
 from tickdisk.run.life import run_life
 from tickdisk.run.stage import Stage
 
-MANIFEST = "manifest.json"
 _CONTROLS = ("baseline", "null")
 """Roles of the arms whose device is fast. Clients that are saturated there are so because the machine is too slow for them."""
 Say = Callable[[str], None]
@@ -35,7 +32,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
         say(f"left by an earlier run, removed: {line}")
     final = runs / cell.hash
     _remove_partial(runs, cell)
-    if (final / MANIFEST).exists():
+    if has_run(final):
         return final
     partial = runs / f".{cell.hash}.{os.getpid()}.partial"
     models = arm_models(project, cell, calibration)
@@ -45,45 +42,29 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
         for life in cell.lives:
             say(f"{cell.title}, {life.name}: {life.seconds:.0f} s")
             lives[life.name] = undisturbed(Stage(project, cell, life, models, calibration, partial / life.name), say)
-        write_json(
-            partial / MANIFEST,
-            {
-                "hash": cell.hash,
-                "experiment": cell.experiment,
-                "server": server_facts(cell.server),
-                "block": cell.block,
-                "resolved": dict(cell.resolved),
-                "plan": [asdict(life) for life in cell.lives],
-                "models": {arm: model.as_dict() for arm, model in models.items()},
-                "realised_ns": {arm: calibrate.realised_ns(calibration, model) for arm, model in models.items()},
-                "host": host.facts(),
-                "machine": host.machine(),
-                "backend": calibration.backend,
-                "not_judged": not_judged(),
-                "lives": lives,
-                "calibration": digest(calibration.model_dump(mode="json")),
-            },
+        write_manifest(
+            partial,
+            Manifest(
+                hash=cell.hash,
+                experiment=cell.experiment,
+                server=server.named(cell.server).facts,
+                block=cell.block,
+                resolved=cell.resolved,
+                plan=cell.lives,
+                models=models,
+                realised_ns={arm: calibrate.realised_ns(calibration, model) for arm, model in models.items()},
+                host=host.facts(),
+                machine=host.machine(),
+                backend=calibration.backend,
+                not_judged=tuple(not_judged()),
+                lives=lives,
+                calibration=digest(calibration.model_dump(mode="json")),
+            ),
         )
         _publish(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return final
-
-
-def server_facts(name: str) -> dict[str, Any]:
-    """Returns the part of a cell's manifest that says how a server ticks and reads its world, for the analysis.
-
-    `parks` says whether idle threads wait in a futex.
-    """
-    kind = server.named(name)
-    return {
-        "name": name,
-        "title": kind.title,
-        "tick_budget_ns": kind.ticking.budget_ns,
-        "tick_thread": kind.ticking.thread,
-        "reader_threads": kind.readers,
-        "parks": kind.ticking.parks,
-    }
 
 
 def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration) -> dict[str, device.DeviceModel]:
@@ -100,27 +81,27 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
     return models
 
 
-def undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
+def undisturbed(stage: Stage, say: Say) -> LifeRecord:
     """Runs a server life again and again, until nothing outside disturbs it or it may not be replaced once more.
 
-    Returns the life's part of the manifest, with all attempts, and under `marked` the reasons why the kept attempt counts as
-    disturbed. Raises InstrumentError if an instrument fails in the last permitted attempt.
+    Returns the record of the life with all attempts, and under `marked` the reasons why the kept attempt counts as disturbed.
+    Raises InstrumentError if an instrument fails in the last permitted attempt.
     """
     config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
     most = config.chosen.replacements
     controls = {arm.arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment and arm.role in _CONTROLS}
-    attempts: list[dict[str, Any]] = []
+    attempts: list[Attempt] = []
     while True:
         shutil.rmtree(stage.folder, ignore_errors=True)
         meter, started = host.LoadMeter(programs=True), time.time()
         try:
             life = run_life(stage)
-            load, reasons = life["load"], reasons_to_replace(config.limits, life, controls)
+            load, reasons = life.load, reasons_to_replace(config.limits, life, controls)
         except InstrumentError as error:
             if len(attempts) == most:
                 raise
-            life, load, reasons = {}, meter.read().as_dict(), [str(error)]
-        attempts.append({"started_unix_s": started, "load": load, "reasons": reasons})
+            load, reasons = meter.read(), [str(error)]
+        attempts.append(Attempt(started_unix_s=started, load=load, reasons=tuple(reasons)))
         if not reasons or len(attempts) > most:
             break
         say(f"{what}: replaced ({len(attempts)} of at most {most}), {'; '.join(reasons)}")
@@ -128,8 +109,13 @@ def undisturbed(stage: Stage, say: Say) -> dict[str, Any]:
         say(f"{what}: kept and marked, {'; '.join(reasons)}")
     for sentence in noted(life):
         say(f"{what}: {sentence}")
-    verdicts = {"marked": reasons, "not_valid": arms_not_valid(life, controls), "noted": noted(life)}
-    return life | {"attempts": attempts} | verdicts
+    return LifeRecord(
+        **dict(life),
+        attempts=tuple(attempts),
+        marked=tuple(reasons),
+        not_valid=arms_not_valid(life, controls),
+        noted=tuple(noted(life)),
+    )
 
 
 def _remove_partial(runs: Path, cell: Cell) -> None:

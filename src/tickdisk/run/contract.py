@@ -156,9 +156,9 @@ def _action_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clau
 
 
 def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause]:
-    ticks, said = rehearsal.ticks, rehearsal.ticks.summary
-    kept = said["complete"] and not (said["missing"] or said["rejected"] or said["backwards"] or said["duplicated"])
-    yield Clause("ticks are numbered without a gap", kept, ", ".join(f"{name} {value}" for name, value in said.items()))
+    ticks, said = rehearsal.ticks, rehearsal.ticks.counts
+    kept = said.complete and not (said.missing or said.rejected or said.backwards or said.duplicated)
+    yield Clause("ticks are numbered without a gap", kept, ", ".join(f"{name} {value}" for name, value in said))
     start_ns, end_ns = ticks.table["start_ns"].to_numpy(), ticks.table["end_ns"]
     gaps_ns = np.diff(start_ns)
     budget_ns = kind.ticking.budget_ns
@@ -177,7 +177,7 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     yield Clause("a burn delays a tick", burnt, f"the longest gap is {longest / 1e6:.0f} ms")
     read = ticks.markers[ticks.markers["name"] == "read1"]
     yield Clause("a marker is recorded", len(read) == 1, f"{len(read)} in the record")
-    yield Clause("no terrain is generated", said["blocks_generated"] == 0, f"{said['blocks_generated']} pieces")
+    yield Clause("no terrain is generated", said.blocks_generated == 0, f"{said.blocks_generated} pieces")
     names = {"terrain", "player"}
     yield Clause("files have a kind of data", names <= rehearsal.written, f"changed: {', '.join(sorted(rehearsal.written))}")
     yield Clause("the server reports no problem", not rehearsal.problems, "; ".join(rehearsal.problems[:2]) or "none")
@@ -187,7 +187,7 @@ def _end_clauses(kind: server.Server, world: Path, folder: Path, port: int) -> I
     fast, logs = folder / "again", folder / "logs"
     running = kind.start(world, port=port, folder=fast, logs=logs)
     try:
-        yield Clause("the world can be opened again", running.alive(), f"ready in {running.facts['ready_s']} s")
+        yield Clause("the world can be opened again", running.alive(), f"ready in {running.facts.ready_s} s")
         yield _refused("a port that is taken is refused", lambda: kind.start(world, port=port, folder=fast, logs=logs))
     finally:
         running.child.stop(1, signal.SIGKILL)
@@ -195,7 +195,7 @@ def _end_clauses(kind: server.Server, world: Path, folder: Path, port: int) -> I
     yield Clause("a killed server leaves no process", gone, f"process {running.pid}")
     running = kind.start(world, port=port, folder=folder / "third", logs=logs)
     problems = running.stop(_STOP_S)
-    yield Clause("a world survives a kill", not problems, "; ".join(problems[:2]) or f"ready in {running.facts['ready_s']} s")
+    yield Clause("a world survives a kill", not problems, "; ".join(problems[:2]) or f"ready in {running.facts.ready_s} s")
 
 
 def _refused(name: str, attempt: Callable[[], object]) -> Clause:

@@ -1,70 +1,119 @@
-"""Plays the epochs of a life: switches the device and the capture at their times, and stalls the device where that is planned."""
+"""Lets the players play the epochs of a life: switches the device and the capture, and stalls the device as planned."""
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-from tickdisk import device
-from tickdisk.experiment import Epoch
+from tickdisk import device, player
+from tickdisk.foundation import host
+from tickdisk.manifest import Ended
 from tickdisk.run.actors import Actors, ServerEndedError
 from tickdisk.run.captures import LifeCaptures
+from tickdisk.run.record import CpuRecorder
 from tickdisk.run.stage import Stage
 from tickdisk.run.trace import TAIL_S
+from tickdisk.server import RunningServer
 
+_LEAD_S = 1.0
+"""Time from the start of the clients to the first due time, in which they become ready."""
 _DRAIN_S = 30.0
 """Time after the last due time for actions that are still under way."""
+
+
+@dataclass(frozen=True)
+class PlayedEpoch:
+    """A row of the table of epochs: an epoch that began, with the time at which it really did."""
+
+    epoch: int
+    arm: str
+    device: str
+    setting: int
+    start_ns: int
+    steady_ns: int
+    end_ns: int
 
 
 @dataclass(frozen=True)
 class Played:
     """The epochs of a server life that began, and the end of a server that ended too early."""
 
-    epochs: list[dict[str, Any]]
-    """Rows of the table of epochs, with the times at which they really began."""
-    ended: dict[str, Any] | None
-    """Epoch, arm and time at which the server ended by itself, and its last words. None if it did not."""
+    started_ns: int
+    """Start of the player trace on CLOCK_MONOTONIC."""
+    epochs: list[PlayedEpoch]
+    ended: Ended | None
+    """The end of a server that ended by itself. None if it did not."""
+    extents: device.ExtentRecorder | None
+    """The recorder of the places of files on the device. None if they are not recorded."""
 
-    def latest_switch_ns(self, stage: Stage, started_ns: int) -> int:
+    def latest_switch_ns(self, stage: Stage) -> int:
         """Returns the longest time from the planned start of an epoch to the time at which its device was in force.
 
-        `started_ns` is the start of the player trace. Returns 0 if no epoch began.
+        Returns 0 if no epoch began.
         """
-        planned = (started_ns + round(epoch.start_s * 1e9) for epoch in stage.life.epochs)
-        return max((row["start_ns"] - due_ns for row, due_ns in zip(self.epochs, planned, strict=False)), default=0)
+        planned = (self.started_ns + round(epoch.start_s * 1e9) for epoch in stage.life.epochs)
+        return max((row.start_ns - due_ns for row, due_ns in zip(self.epochs, planned, strict=False)), default=0)
 
 
-def play(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int) -> Played:
-    """Plays the epochs of a server life: switches device and capture at their times, and waits for the players to finish.
+def play(
+    stage: Stage,
+    disk: device.MountedDevice,
+    running: RunningServer,
+    world: Path,
+    fast: Path,
+    captures: LifeCaptures,
+    cpu: CpuRecorder,
+) -> Played:
+    """Starts the players and plays the epochs of a server life: switches device and capture, and waits for the players.
 
-    `started_ns` is the start of the player trace on CLOCK_MONOTONIC. If the server ends by itself, the players are ended, too.
-    Raises InstrumentError if an instrument fails.
+    `world` is the world on the device, and the folder `fast` takes what the players record. If the server ends by itself, the
+    players are ended, too. Raises InstrumentError if an instrument fails.
     """
-    epochs: list[dict[str, Any]] = []
-    try:
-        with actors.explained_by_its_end():
-            _switch(stage, actors, captures, started_ns, epochs)
-            actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
-    except ServerEndedError:
-        at_ns = time.monotonic_ns()
-        actors.end_players()
-        last = epochs[-1] if epochs else None
-        ended = {
-            "epoch": last["epoch"] if last is not None and at_ns < last["end_ns"] else None,
-            "arm": stage.life.first_arm if last is None else last["arm"],
-            "at_ns": at_ns,
-            "said": actors.running.last_words(),
-        }
-        return Played(epochs, ended)
-    return Played(epochs, None)
+    started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
+    epochs, ended = list[PlayedEpoch](), None
+    with player.start_players(
+        stage.server.clients,
+        stage.address,
+        stage.trace,
+        started_ns,
+        fast,
+        stage.logs,
+        host.split_cores().others,
+        max_lag_ms=stage.project.config.limits.client_lag_ms,
+    ) as players:
+        cpu.follow("players", players.pid)
+        actors = Actors(disk, running, players)
+        with ExitStack() as during:
+            recorded = stage.captured and disk.tells_extents
+            extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
+            try:
+                with actors.explained_by_its_end():
+                    _switch(stage, actors, captures, started_ns, epochs)
+                    actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
+            except ServerEndedError:
+                at_ns = time.monotonic_ns()
+                actors.end_players()
+                ended = _ended(stage, epochs, at_ns, running.last_words())
+    return Played(started_ns, epochs, ended, extents)
 
 
-def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int, epochs: list[dict[str, Any]]) -> None:
+def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int, epochs: list[PlayedEpoch]) -> None:
     """Sets the device and the capture of each epoch at its time, stalls the device, and adds the epochs as they really were."""
     stalls = [injection for injection in stage.life.injections if injection.kind == "device_stall"]
     for number, epoch in enumerate(stage.life.epochs):
         actors.wait_until(started_ns + round(epoch.start_s * 1e9))
         setting = stage.set(actors.disk, epoch.arm, number)
-        epochs.append(_epoch_row(number, epoch, stage, setting, started_ns))
+        epochs.append(
+            PlayedEpoch(
+                epoch=number,
+                arm=epoch.arm,
+                device=stage.models[epoch.arm].name,
+                setting=setting.number,
+                start_ns=setting.effective_ns,
+                steady_ns=started_ns + round(epoch.steady_s * 1e9),
+                end_ns=started_ns + round(epoch.end_s * 1e9),
+            )
+        )
         captures.begin(epoch.arm)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
             actors.wait_until(started_ns + round(stall.due_s * 1e9))
@@ -72,13 +121,8 @@ def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: in
     actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
 
 
-def _epoch_row(number: int, epoch: Epoch, stage: Stage, setting: device.Setting, started_ns: int) -> dict[str, Any]:
-    return {
-        "epoch": number,
-        "arm": epoch.arm,
-        "device": stage.models[epoch.arm].name,
-        "setting": setting.number,
-        "start_ns": setting.effective_ns,
-        "steady_ns": started_ns + round(epoch.steady_s * 1e9),
-        "end_ns": started_ns + round(epoch.end_s * 1e9),
-    }
+def _ended(stage: Stage, epochs: list[PlayedEpoch], at_ns: int, said: str) -> Ended:
+    """Returns the end of a server that ended by itself, in which no epoch is named before the first and after the last."""
+    last = epochs[-1] if epochs else None
+    epoch = last.epoch if last is not None and at_ns < last.end_ns else None
+    return Ended(epoch=epoch, arm=stage.life.first_arm if last is None else last.arm, at_ns=at_ns, said=said)

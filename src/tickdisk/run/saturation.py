@@ -1,7 +1,9 @@
 """Finds the arms in which the clients themselves were too slow, from the timers of their own schedule."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from tickdisk.player import ClientStatus
+from tickdisk.run.play import PlayedEpoch
 
 _ALLOWED_SHARE = 0.01
 """Share of late timers above which the 99th percentile is above the limit."""
@@ -10,26 +12,23 @@ _ENOUGH = 100
 _S = 1_000_000_000
 
 
-def saturated_arms(
-    client: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]], arms: Iterable[str], started_ns: int
-) -> dict[str, str]:
+def saturated_arms(client: ClientStatus, epochs: Sequence[PlayedEpoch], arms: Iterable[str], started_ns: int) -> dict[str, str]:
     """Returns the arms in which the clients were saturated, which means too slow for their own schedule, each with a sentence.
 
-    This is so if more than 1 % of their timers fired later than the limit, or if a single one of fewer than 100 did. `client` is
-    the status of the clients, whose `lag_seconds` count timers by second of the trace. `epochs` are the rows of the table of
-    epochs. A second belongs to the epoch in whose steady part its middle lies. If the life has one arm only, the whole life
-    counts. `started_ns` is the start of the trace on CLOCK_MONOTONIC.
+    This is so if more than 1 % of their timers fired later than the limit, or if a single one of fewer than 100 did. A second
+    belongs to the epoch in whose steady part its middle lies. If the life has one arm only, the whole life counts. The start of
+    the trace is `started_ns` on CLOCK_MONOTONIC.
     """
-    wanted, limit_ms = list(arms), client["max_lag_ms"]
+    wanted = list(arms)
     found = {}
     for arm in wanted:
-        steady = [(row["steady_ns"], row["end_ns"]) for row in epochs if row["arm"] == arm]
+        steady = [(row.steady_ns, row.end_ns) for row in epochs if row.arm == arm]
         seconds = [
             second
-            for second in client["lag_seconds"]
-            if len(wanted) == 1 or any(begin <= started_ns + second["second"] * _S + _S // 2 < end for begin, end in steady)
+            for second in client.lag_seconds
+            if len(wanted) == 1 or any(begin <= started_ns + second.second * _S + _S // 2 < end for begin, end in steady)
         ]
-        samples, over = sum(second["samples"] for second in seconds), sum(second["over"] for second in seconds)
+        samples, over = sum(second.samples for second in seconds), sum(second.over for second in seconds)
         if over > (_ALLOWED_SHARE * samples if samples >= _ENOUGH else 0):
-            found[arm] = f"client saturated: {over} of {samples} of its timers fired more than {limit_ms:g} ms late"
+            found[arm] = f"client saturated: {over} of {samples} of its timers fired more than {client.max_lag_ms:g} ms late"
     return found

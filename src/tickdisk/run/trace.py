@@ -1,7 +1,7 @@
 """Writes the player trace of a life: the behaviour of its players, the injected stalls of the processor, and markers."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ TAIL_S = 1.0
 
 @dataclass(frozen=True)
 class LifeTrace:
-    """The counts of a player trace that `write_life_trace` wrote, for the manifest."""
+    """The facts about a player trace that `write_life_trace` wrote, for the record of the life."""
 
     events: int
     """Number of actions, which is the number of records that the clients owe."""
-    phases: list[dict[str, Any]]
-    """Name, begin, end and number of events of each phase, as in `player.Phase`. Empty if the behaviour has no phases."""
+    phases: tuple[player.Phase, ...]
+    """Phases of the trace. Empty if the behaviour has none."""
 
 
 def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any]) -> LifeTrace:
@@ -31,15 +31,15 @@ def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any
     `world` is the content of `world.json`. A player asks for a marker before the first epoch and after the last one, so that the
     run can check that all instruments share one clock. A life that begins with its first epoch has only the second marker.
     """
-    design, places, seconds = cell.resolved["design"], world["places"], life.seconds + TAIL_S
+    design, places, seconds = cell.resolved.design, world["places"], life.seconds + TAIL_S
     burns = _burns(life, design, seconds)
     if burns:  # The player that keeps the processor busy has a place of its own.
         places = [*places[: design["players"]], *places[design["players"] + 1 :]]
-    acts = player.BEHAVIOURS[cell.resolved["behaviour"]](places, design, life.trace_seed, seconds)
+    acts = player.BEHAVIOURS[cell.resolved.behaviour](places, design, life.trace_seed, seconds)
     markers = [_marker(1, life.epochs[-1].end_s)]
     if life.epochs[0].start_s > 0:
         markers.append(_marker(0, life.epochs[0].start_s - TAIL_S))
-    return LifeTrace(player.write_trace(path, [*acts.events, *burns, *markers]), [asdict(phase) for phase in acts.phases])
+    return LifeTrace(player.write_trace(path, [*acts.events, *burns, *markers]), tuple(acts.phases))
 
 
 def _burns(life: Life, design: Mapping[str, Any], end_s: float) -> list[player.Event]:

@@ -5,10 +5,20 @@ a `RunningServer` when the server accepts players. A probe inside the server rec
 `read_ticks` reads the record.
 """
 
-from tickdisk.server.contract import DataType, Needs, Program, RunningServer, Saving, Server, Ticking
+from tickdisk.server.contract import (
+    DataType,
+    Needs,
+    Program,
+    RunningServer,
+    Saving,
+    Server,
+    ServerFacts,
+    ServerStart,
+    Ticking,
+)
 from tickdisk.server.ready import PORT
 from tickdisk.server.registry import SERVERS, classify, named
-from tickdisk.server.ticks import Ticks, first_thread, read_ticks
+from tickdisk.server.ticks import TickCounts, Ticks, first_thread, read_ticks
 from tickdisk.server.world import WORLD_FILE, WorldSpec
 
 __all__ = [
@@ -21,6 +31,9 @@ __all__ = [
     "RunningServer",
     "Saving",
     "Server",
+    "ServerFacts",
+    "ServerStart",
+    "TickCounts",
     "Ticking",
     "Ticks",
     "WorldSpec",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_json
 from tickdisk.foundation.process import Child
+from tickdisk.foundation.record import Record
 from tickdisk.server.ready import last_words, require_free, wait_until_ready
 from tickdisk.server.world import MARKERS, WORLD_FILE, WorldSpec, shuffled, whole_folder
 
@@ -84,6 +85,40 @@ class Launch:
     """All environment variables of the command, which inherits no others."""
 
 
+class ServerFacts(Record):
+    """The facts about a kind of server that the analysis of its lives needs."""
+
+    name: str
+    """The name of the server in the configuration."""
+    title: str
+    """The name of the server for people."""
+    tick_budget_ns: int
+    """The time from the start of one tick to the start of the next, if both are on time."""
+    tick_thread: str | None
+    """The name of the thread that ticks. It is null if each tick has its own thread on record."""
+    reader_threads: str | None
+    """The beginning of the names of the threads that read the world. It is null if the thread that ticks reads it."""
+    parks: bool
+    """Whether a thread that has nothing to do waits in a futex."""
+
+
+class ServerStart(Record):
+    """The program of a game server that was started, and how."""
+
+    binary: str
+    """The path of the program."""
+    version: str
+    """The version of the program."""
+    sha256: str
+    """The SHA-256 of the program, or of all its files."""
+    settings: dict[str, str]
+    """The settings of the server, by name."""
+    port: int
+    """The port on which it accepted players."""
+    ready_s: float
+    """The time until it accepted players."""
+
+
 @dataclass(frozen=True)
 class RunningServer:
     """A game server that has been started and accepts players."""
@@ -93,8 +128,7 @@ class RunningServer:
     """File of the tick probe, which `read_ticks` reads."""
     server_log: Path
     """File of the server's own log."""
-    facts: Mapping[str, Any]
-    """Program, version, SHA-256, settings, port, and `ready_s`, the time to readiness, for the manifest."""
+    facts: ServerStart
     errors: Callable[[Path], list[str]]
     """Returns the errors in a server log, as `Server.errors` does."""
 
@@ -153,6 +187,18 @@ class Server(ABC):
     """Time in s within which the server has to accept players after its start."""
     sources: ClassVar[Path]
     """Folder of the project's code that runs inside the server, such as the probe."""
+
+    @property
+    def facts(self) -> ServerFacts:
+        """The facts about the server for the manifest of a cell."""
+        return ServerFacts(
+            name=self.name,
+            title=self.title,
+            tick_budget_ns=self.ticking.budget_ns,
+            tick_thread=self.ticking.thread,
+            reader_threads=self.readers,
+            parks=self.ticking.parks,
+        )
 
     @abstractmethod
     def check(self) -> Program:
@@ -270,7 +316,7 @@ class Server(ABC):
         except BaseException:
             child.stop(5, signal.SIGKILL)
             raise
-        facts = {**asdict(program), "settings": chosen, "port": port, "ready_s": round(time.monotonic() - started, 3)}
+        facts = ServerStart(**asdict(program), settings=chosen, port=port, ready_s=round(time.monotonic() - started, 3))
         return RunningServer(child, folder / "ticks.csv", log, facts, self.errors)
 
     def _generator(self, launch: Launch, result: Path, log: Path, logs: Path, timeout_s: float) -> Any:

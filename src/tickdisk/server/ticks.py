@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import pandas as pd
 
 from tickdisk.foundation.clock import Clock
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import Record, Unit
 
 _HEADER = re.compile(r"tickdisk_probe,2,(?P<clock>monotonic|monotonic_raw),(?P<unit>ns|us)$")
 _LATE = 1.5
@@ -30,6 +31,29 @@ _FIELDS = {
 """The fields of each kind of line. A field with ? may be empty, and all but the name of a marker are integers."""
 Nanoseconds = npt.NDArray[np.int64]
 ToMonotonic = Callable[[Nanoseconds, Clock], Nanoseconds]
+
+
+class TickCounts(Record):
+    """Counts of what the tick probe recorded in a server life."""
+
+    ticks: Annotated[int, Unit("ticks")]
+    """The number of ticks that were recorded."""
+    missing: Annotated[int, Unit("ticks")]
+    """The number of ticks whose record is missing."""
+    duplicated: Annotated[int, Unit("records")]
+    """The number of records of a tick that was recorded before."""
+    late: Annotated[int, Unit("ticks")]
+    """The number of ticks that began more than 1.5 budgets after the tick before."""
+    backwards: Annotated[int, Unit("ticks")]
+    """The number of ticks that began before the tick before."""
+    rejected: Annotated[int, Unit("lines")]
+    """The number of lines that could not be read."""
+    merged: Annotated[int, Unit("ticks")]
+    """The number of ticks that the server left out to catch up."""
+    blocks_generated: Annotated[int, Unit("map blocks")]
+    """The number of pieces of terrain (map blocks or chunks) that were generated; there should be none."""
+    complete: bool
+    """Whether the probe wrote its last record."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +72,7 @@ class Ticks:
     pauses: pd.DataFrame
     """One row for each time in which the runtime of Go or of Java stopped all threads of the server, such as for garbage
     collection: name (the reason), begin_ns, end_ns. No rows for a server without such a runtime."""
-    summary: dict[str, Any]
-    """Counts of ticks: ticks (recorded), missing (numbers without a record), duplicated, late (their gap is above 1.5 budgets),
-    backwards (they start before the tick before) and merged (steps that the server left out to catch up). Further keys are
-    rejected (the number of lines in `rejects`), blocks_generated (pieces of terrain) and complete (the server shut down in
-    order).
-    """
+    counts: TickCounts
     rejects: tuple[tuple[int, str], ...]
     """Lines of the file that are no valid records, each with line number and text."""
 
@@ -79,13 +98,10 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
     def times(values: Sequence[Any]) -> Nanoseconds:
         return to_monotonic(np.array(values, dtype=np.int64) * record.unit_ns, record.clock)
 
-    ended = record.lines["e"][-1] if record.lines["e"] else None
     start_ns, end = times(field("start").to_list()), field("end")
     end_ns = pd.Series(pd.NA, index=end.index, dtype="Int64")
     if (known := end.notna()).any():
         end_ns[known] = times(end[known].to_list())
-    elapsed_ns = field("elapsed").iloc[1:].dropna().to_numpy(np.int64) * record.unit_ns
-    gaps = np.diff(start_ns)[np.diff(numbers) == 1]
     table = pd.DataFrame(
         {
             "tick": numbers,
@@ -95,24 +111,12 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
             "thread": field("thread"),
         }
     )
-    generated = [ended[2]] if ended else [row[1] for row in record.lines["g"]]
-    summary = {
-        "ticks": len(numbers),
-        "missing": max(int(numbers[-1]), ended[0] if ended else 0) - len(numbers),
-        "duplicated": len(rows) - len(numbers),
-        "late": int((gaps > _LATE * budget_ns).sum()),
-        "backwards": int((gaps < 0).sum()),
-        "rejected": len(record.rejects),
-        "merged": int((np.rint(elapsed_ns / budget_ns) - 1).clip(min=0).sum()),
-        "blocks_generated": max(generated, default=0),
-        "complete": ended is not None,
-    }
     markers, saves, pauses = (record.lines[kind] for kind in "msp")
     return Ticks(
         table,
         pd.DataFrame(
             {
-                "name": [row[0] for row in markers],
+                "name": pd.Series([row[0] for row in markers], dtype=object),
                 "before_ns": times([row[1] for row in markers]),
                 "after_ns": times([row[2] for row in markers]),
             }
@@ -125,8 +129,29 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
                 "end_ns": times([row[2] for row in pauses]),
             }
         ).sort_values("begin_ns", ignore_index=True),
-        summary,
+        _counts(record, numbers, start_ns, budget_ns, field("elapsed")),
         record.rejects,
+    )
+
+
+def _counts(
+    record: "_Record", numbers: Nanoseconds, start_ns: Nanoseconds, budget_ns: int, elapsed: "pd.Series[int]"
+) -> TickCounts:
+    """Returns the counts of a record, from the numbers, the starts and the elapsed times of its ticks."""
+    ended = record.lines["e"][-1] if record.lines["e"] else None
+    generated = [ended[2]] if ended else [row[1] for row in record.lines["g"]]
+    gaps = np.diff(start_ns)[np.diff(numbers) == 1]
+    elapsed_ns = elapsed.iloc[1:].dropna().to_numpy(np.int64) * record.unit_ns
+    return TickCounts(
+        ticks=len(numbers),
+        missing=max(int(numbers[-1]), ended[0] if ended else 0) - len(numbers),
+        duplicated=len(record.lines["t"]) - len(numbers),
+        late=int((gaps > _LATE * budget_ns).sum()),
+        backwards=int((gaps < 0).sum()),
+        rejected=len(record.rejects),
+        merged=int((np.rint(elapsed_ns / budget_ns) - 1).clip(min=0).sum()),
+        blocks_generated=max(generated, default=0),
+        complete=ended is not None,
     )
 
 

@@ -1,20 +1,19 @@
 """Reads the run folders of an experiment: the plan, the manifests, and the tables of every server life."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from tickdisk import device, qos, stats
-from tickdisk.config import Config, Decision, arms_of, parse_config
-from tickdisk.experiment import Arm, DesignType, Experiment
+from tickdisk import qos, stats
+from tickdisk.config import Config, Decision, arms_of
+from tickdisk.experiment import DesignType, Experiment
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
-from tickdisk.project import OTHER_CODE, kept
+from tickdisk.manifest import LifeRecord, Manifest, has_run, read_manifest
+from tickdisk.project import OTHER_CODE, kept, read_plan
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class LifeTables:
     """Name of the life in its cell: `life`, or the name of its arm in an experiment with blocks."""
     folder: Path
     """Folder of the life's Parquet files, in the run folder."""
-    manifest: dict[str, Any]
+    manifest: LifeRecord
     """Record of the life in manifest.json of the run folder, which says how the life ran and what disturbed it."""
     budget_ns: int
     """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
@@ -50,7 +49,7 @@ class LifeTables:
     @property
     def marked(self) -> bool:
         """Whether something outside the system under test disturbed even the last permitted repetition of the life."""
-        return bool(self.manifest["marked"])
+        return bool(self.manifest.marked)
 
     def epoch_rows(self, tau_ns: int) -> pd.DataFrame:
         """Returns the metrics of the steady part of each epoch, with the columns of `qos.epoch_table` and `marked`.
@@ -58,7 +57,7 @@ class LifeTables:
         `tau_ns` is the latency in ns that an action counts with if it failed, timed out or took longer. The column `life` holds
         the number of the block.
         """
-        ended = self.manifest["ended"]
+        ended = self.manifest.ended
         return qos.epoch_table(
             self.ticks,
             self.actions,
@@ -66,7 +65,7 @@ class LifeTables:
             life=self.block,
             budget_ns=self.budget_ns,
             tau_ns=tau_ns,
-            ended_epoch=None if ended is None else ended["epoch"],
+            ended_epoch=None if ended is None else ended.epoch,
         ).assign(marked=self.marked)
 
     def saves(self) -> pd.DataFrame:
@@ -107,20 +106,20 @@ class Runs:
     """
 
     def __init__(self, plan: str, runs: str, experiment: str, server: str | None = None) -> None:
-        values = read_json(Path(plan))
+        read = read_plan(Path(plan))
         self.experiment = experiment
-        self.config: Config = parse_config(values["config"], plan)
+        self.config: Config = read.config
         self.server = self.config.server if server is None else server
-        self.arms = arms_of([Arm.model_validate(arm) for arm in values["arms"]], experiment, self.server)
-        self.planned = [cell for cell in values["cells"] if (cell["experiment"], cell["server"]) == (experiment, self.server)]
-        folders = [Path(runs) / cell["hash"] for cell in self.planned]
-        self.folders = [folder for folder in folders if (folder / "manifest.json").exists()]
+        self.arms = arms_of(read.arms, experiment, self.server)
+        self.planned = [cell for cell in read.cells if (cell.experiment, cell.server) == (experiment, self.server)]
+        folders = [Path(runs) / cell.hash for cell in self.planned]
+        self.folders = [folder for folder in folders if has_run(folder)]
         """The run folders of the cells that have run."""
-        self.manifests = [read_json(folder / "manifest.json") for folder in self.folders]
+        self.manifests = [read_manifest(folder) for folder in self.folders]
         if not self.manifests:
             raise TickdiskError(f"no cell of {experiment} has run under {runs}; run `snakemake --cores all` first")
         _check_machines(self.manifests, runs, experiment)
-        others = [one for one in kept(values, Path(runs)) if (one.experiment, one.reason) == (experiment, OTHER_CODE)]
+        others = [one for one in kept(read, Path(runs)) if (one.experiment, one.reason) == (experiment, OTHER_CODE)]
         self.not_used: list[str] = [one.sentence(Path(runs)) for one in others]
         """Sentences about cells of the experiment that lie in the folder but are not used, because other code made them."""
 
@@ -140,12 +139,12 @@ class Runs:
     @property
     def budget_ns(self) -> int:
         """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
-        return int(self.manifests[0]["server"]["tick_budget_ns"])
+        return self.manifests[0].server.tick_budget_ns
 
     @property
     def calibrations(self) -> int:
         """Number of different calibrations that the cells ran with. It is above 1 if devices were calibrated between cells."""
-        return len({manifest["calibration"] for manifest in self.manifests})
+        return len({manifest.calibration for manifest in self.manifests})
 
     def role(self, role: str) -> str:
         """Returns the first arm with a role, such as `baseline`, `null` or `sham`. Raises TickdiskError if no arm has it."""
@@ -166,29 +165,29 @@ class Runs:
 
     def latency_ms(self, arm: str) -> float:
         """Returns the nominal read latency of an arm's device in ms."""
-        return device.DeviceModel(**self.manifests[0]["models"][arm]).latency_ns[0] / 1e6
+        return self.manifests[0].models[arm].latency_ns[0] / 1e6
 
     def dose_ms(self, arm: str) -> float:
         """Returns the dose of an arm in ms: the latency that calibration realised on this machine, as a mean over cells.
 
         If no cell has a calibrated latency of the arm's device, the nominal latency is returned.
         """
-        realised = [manifest["realised_ns"][arm] for manifest in self.manifests]
+        realised = [manifest.realised_ns[arm] for manifest in self.manifests]
         known = [value / 1e6 for value in realised if value is not None]
         return sum(known) / len(known) if known else self.latency_ms(arm)
 
     def lives(self) -> Iterator[LifeTables]:
         """Yields the lives of the cells that have run, in the order of the plan. Each call reads their tables again."""
         for manifest, folder in zip(self.manifests, self.folders, strict=True):
-            for life in manifest["plan"]:
-                at = folder / life["name"]
+            for life in manifest.plan:
+                at = folder / life.name
                 yield LifeTables(
-                    manifest["block"],
-                    life["name"],
+                    manifest.block,
+                    life.name,
                     at,
-                    manifest["lives"][life["name"]],
+                    manifest.lives[life.name],
                     self.budget_ns,
-                    tuple(epoch["arm"] for epoch in life["epochs"]),
+                    tuple(epoch.arm for epoch in life.epochs),
                     *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
                 )
 
@@ -199,14 +198,14 @@ class Runs:
         """
         found: dict[str, list[stats.ClientsSaturated]] = {}
         for life in self.lives():
-            for arm, detail in life.manifest["not_valid"].items():
+            for arm, detail in life.manifest.not_valid.items():
                 found.setdefault(arm, []).append(stats.ClientsSaturated(life=life.title, detail=detail))
         return found
 
     def marked(self) -> list[str]:
         """Returns one sentence that counts the marked lives, in a list that is empty if no life is marked."""
-        lives = [life for manifest in self.manifests for life in manifest["lives"].values()]
-        count = sum(bool(life["marked"]) for life in lives)
+        lives = [life for manifest in self.manifests for life in manifest.lives.values()]
+        count = sum(bool(life.marked) for life in lives)
         return [f"{count} of {len(lives)} lives were disturbed from outside even in their last replacement"] if count else []
 
     def unreached(self) -> dict[str, int]:
@@ -224,37 +223,36 @@ class Runs:
         """
         rows = []
         for manifest in self.manifests:
-            lives = list(manifest["lives"].values())
-            attempts = [attempt for life in lives for attempt in life["attempts"]]
-            kept = [life["attempts"][-1]["load"] for life in lives]
-            others = [load["other_programs_share"] for load in kept if load["other_programs_share"] is not None]
+            lives = list(manifest.lives.values())
+            attempts = [attempt for life in lives for attempt in life.attempts]
+            kept = [life.attempts[-1].load for life in lives]
+            others = [load.other_programs_share for load in kept if load.other_programs_share is not None]
             rows.append(
                 {
-                    "cell": manifest["hash"],
-                    "block": manifest["block"] + 1,
+                    "cell": manifest.hash,
+                    "block": manifest.block + 1,
                     "lives": len(lives),
-                    "ticks": sum(life["ticks"]["ticks"] for life in lives),
-                    "missing ticks": sum(life["ticks"]["missing"] for life in lives),
-                    "late ticks": sum(life["ticks"]["late"] for life in lives),
-                    "merged steps": sum(life["ticks"]["merged"] for life in lives),
-                    "actions": sum(life["trace_events"] for life in lives),
-                    "backlog": max(life["client"]["backlog_max"] for life in lives),
-                    "device requests": sum(life["requests"] for life in lives),
-                    "steal": f"{max(load['steal_share'] for load in kept):.1%}",
+                    "ticks": sum(life.ticks.ticks for life in lives),
+                    "missing ticks": sum(life.ticks.missing for life in lives),
+                    "late ticks": sum(life.ticks.late for life in lives),
+                    "merged steps": sum(life.ticks.merged for life in lives),
+                    "actions": sum(life.trace_events for life in lives),
+                    "backlog": max(life.client.backlog_max for life in lives),
+                    "device requests": sum(life.requests for life in lives),
+                    "steal": f"{max(load.steal_share for load in kept):.1%}",
                     "other programs": f"{max(others):.1%}" if others else "not known",
-                    "CPU pressure": f"{max(load['pressure_cpu_share'] for load in kept):.0%}",
+                    "CPU pressure": f"{max(load.pressure_cpu_share for load in kept):.0%}",
                     "replaced lives": len(attempts) - len(lives),
-                    "marked": "; ".join(reason for life in lives for reason in life["marked"]),
-                    "noted": "; ".join(said for life in lives for said in life["noted"]),
+                    "marked": "; ".join(reason for life in lives for reason in life.marked),
+                    "noted": "; ".join(said for life in lives for said in life.noted),
                 }
             )
         return pd.DataFrame(rows).set_index("cell")
 
 
-def _check_machines(manifests: Sequence[Mapping[str, Any]], runs: str, experiment: str) -> None:
+def _check_machines(manifests: Sequence[Manifest], runs: str, experiment: str) -> None:
     """Raises TickdiskError if cells ran on machines of more than one kind, because their times cannot be pooled."""
-    machines = [manifest["machine"] for manifest in manifests if "machine" in manifest]
-    counts = Counter(", ".join(f"{name} {value}" for name, value in sorted(machine.items())) for machine in machines)
+    counts = Counter(", ".join(f"{name} {value}" for name, value in sorted(manifest.machine)) for manifest in manifests)
     if len(counts) > 1:
         ran = "; ".join(f"{count} on {machine}" for machine, count in counts.most_common())
         raise TickdiskError(

@@ -13,9 +13,11 @@ from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
 from tickdisk.trace.parse import Capture, parse
 from tickdisk.trace.record import RawCapture, Recording, Target, Tool, is_raw_capture, start
+from tickdisk.trace.summary import CaptureSummary
 
 __all__ = [
     "Capture",
+    "CaptureSummary",
     "Cgroup",
     "Command",
     "RawCapture",

@@ -62,7 +62,7 @@ def _traced(tool: Tool, command: Command, fast: Path, logs: Path, cores: tuple[i
     capture = parse(raw, clocks.table())
     requests = capture.requests
     seen = (requests["call"] == "pread64") & (requests["length"] == _BLOCK_BYTES)
-    return int(seen.sum()), capture.summary["lost_events"]
+    return int(seen.sum()), capture.summary.lost_events
 
 
 def _finish(launched: Launched) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from tickdisk.trace.read_bpftrace import read_bpftrace
 from tickdisk.trace.read_strace import read_strace
 from tickdisk.trace.record import RawCapture
 from tickdisk.trace.requests import request_rows
+from tickdisk.trace.summary import CaptureSummary, LeftOut
 from tickdisk.trace.waits import wait_rows, with_fault_latencies
 
 OTHER = "other"
@@ -28,8 +28,8 @@ class Capture:
     """One row per system call on a file, or page fault in a mapped file, in the order of start times."""
     waits: pd.DataFrame | None
     """One row per time in which a thread did not run, with the reason. None if the tool does not capture waits."""
-    summary: dict[str, Any]
-    """The tool and what arrived, was lost and was left out; `parse` lists the keys."""
+    summary: CaptureSummary
+    """The tool, and what arrived, was lost and was left out."""
 
 
 def parse(
@@ -40,13 +40,6 @@ def parse(
     `clocks` has samples of the kernel's clocks, which convert strace's times from CLOCK_REALTIME. `classify` takes a file's path
     and returns its type of data, such as terrain. The type is `other` without it, and for files outside the folder `root` if that
     is given.
-
-    The summary has these keys: tool, version, started_ns, ended_ns, lines (of the raw text), requests (rows), events (calls and
-    waits that arrived), lost_events (events that did not arrive), rejected (number of lines that do not parse), rejects (these
-    lines), unfinished (requests that had not ended), cut_paths (paths that were too long), not_files (calls on sockets, pipes and
-    the like), other_processes (requests of processes that only started the captured ones), offsets_unknown and files_unknown
-    (requests), not_followed (number by name of calls that may read or write a file without a row), missing (tracepoints that this
-    kernel lacks) and faults (the tracepoint of page faults).
     """
     facts = raw.facts
     made = _of_bpftrace(raw) if facts["tool"] == "bpftrace" else _of_strace(raw, clocks)
@@ -55,25 +48,25 @@ def parse(
     requests = requests.sort_values("start_ns", kind="stable", ignore_index=True)
     requests["seq"] = requests.index
     moves, failed = requests["op"].isin(["read", "write"]), requests["errno"] > 0
-    summary = {
-        "tool": facts["tool"],
-        "version": facts["version"],
-        "started_ns": facts["started_ns"],
-        "ended_ns": facts["ended_ns"],
-        "requests": len(requests),
-        "lines": made.lines,
-        "events": made.events,
-        "unfinished": made.unfinished,
-        "cut_paths": made.cut_paths,
-        "lost_events": made.lost + facts.get("lost_printed", 0),
-        "rejected": len(made.rejects),
-        "rejects": made.rejects,
-        "offsets_unknown": int((moves & requests["offset"].isna() & ~failed).sum()),
-        "files_unknown": int((requests["file"].isna() & (requests["call"] != "sync")).sum()),
-        **made.left_out,
-        "missing": facts.get("missing", []),
-        "faults": facts.get("faults"),
-    }
+    summary = CaptureSummary(
+        tool=facts["tool"],
+        version=facts["version"],
+        started_ns=facts["started_ns"],
+        ended_ns=facts["ended_ns"],
+        requests=len(requests),
+        lines=made.lines,
+        events=made.events,
+        unfinished=made.unfinished,
+        cut_paths=made.cut_paths,
+        lost_events=made.lost + facts.get("lost_printed", 0),
+        rejected=len(made.rejects),
+        rejects=tuple(made.rejects),
+        offsets_unknown=int((moves & requests["offset"].isna() & ~failed).sum()),
+        files_unknown=int((requests["file"].isna() & (requests["call"] != "sync")).sum()),
+        **dict(made.left_out),
+        missing=tuple(facts.get("missing", [])),
+        faults=facts.get("faults"),
+    )
     return Capture(requests, made.waits, summary)
 
 
@@ -88,8 +81,7 @@ class _Made:
     events: int
     unfinished: int
     cut_paths: int
-    left_out: dict[str, Any]
-    """The keys not_files, other_processes and not_followed of the summary."""
+    left_out: LeftOut
     lost: int = 0
 
 

@@ -12,6 +12,7 @@ from tickdisk.formats import native_table
 from tickdisk.foundation import table
 from tickdisk.trace.calls import NOT_FOLLOWED
 from tickdisk.trace.reading import text as decoded
+from tickdisk.trace.summary import LeftOut
 
 _NOT_FILES = ("calls on descriptors that are not files", "calls on descriptors that the trace does not open")
 _OTHER_PROCESSES = "calls of processes that only start others"
@@ -31,8 +32,7 @@ class StraceReading:
     calls: int
     unfinished: int
     """Number of requests that had not ended."""
-    left_out: dict[str, Any]
-    """The keys not_files, other_processes and not_followed of a capture's summary."""
+    left_out: LeftOut
     cut_paths: int
     """Number of paths that strace cut off because they were too long."""
 
@@ -51,16 +51,16 @@ def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mappi
     requests = table.frame("requests", native_table.requests_of(reader, "syscall", 0))
     skipped = reader.skipped
     others = {kind.removeprefix(_CALL): count for kind, count in skipped.items() if kind.startswith(_CALL)}
-    left_out: dict[str, Any] = {
-        "not_files": sum(skipped.get(kind, 0) for kind in _NOT_FILES),
-        "other_processes": skipped.get(_OTHER_PROCESSES, 0),
-        "not_followed": {name: count for name, count in others.items() if name in NOT_FOLLOWED},
-    }
+    left_out = LeftOut(
+        not_files=sum(skipped.get(kind, 0) for kind in _NOT_FILES),
+        other_processes=skipped.get(_OTHER_PROCESSES, 0),
+        not_followed={name: count for name, count in others.items() if name in NOT_FOLLOWED},
+    )
     return StraceReading(
         requests=requests,
         lines=reader.lines,
         rejects=[decoded(line) for _, _, line in reader.take_rejects()],
-        calls=len(requests) + sum(others.values()) + left_out["not_files"] + left_out["other_processes"],
+        calls=len(requests) + sum(others.values()) + left_out.not_files + left_out.other_processes,
         unfinished=reader.unfinished,
         left_out=left_out,
         cut_paths=skipped.get(_CUT, 0),

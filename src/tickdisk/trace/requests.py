@@ -1,7 +1,5 @@
 """Makes the requests table from the captured calls and the files of their descriptors."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -9,6 +7,7 @@ from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALL
 from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.program import FAULT_POINTS
 from tickdisk.trace.reading import Reading
+from tickdisk.trace.summary import LeftOut
 
 PAGE_BYTES = 4096
 _MINOR_BITS = 20
@@ -36,7 +35,7 @@ _KINDS = pd.DataFrame(
 
 def request_rows(
     reading: Reading, followed: FileHistory, *, faults: str | None, window: tuple[int, int]
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+) -> tuple[pd.DataFrame, LeftOut]:
     """Makes the rows of the requests table from the calls and the page faults that began in the `window`.
 
     The rows lack seq, level, thread_name and data. The counts are those of the summary for what is left out. `faults` is the
@@ -54,11 +53,11 @@ def request_rows(
     inside = rows["start_ns"].between(*window)
     request = inside & (rows["op"] != "")
     apart = rows.loc[known & inside & rows["call"].isin(NOT_FOLLOWED), "call"].value_counts()
-    return rows[known & request & ~no_file], {
-        "not_files": int((known & request & no_file).sum()),
-        "other_processes": int((~known & request).sum()),
-        "not_followed": {str(name): int(count) for name, count in apart.items()},
-    }
+    return rows[known & request & ~no_file], LeftOut(
+        not_files=int((known & request & no_file).sum()),
+        other_processes=int((~known & request).sum()),
+        not_followed={str(name): int(count) for name, count in apart.items()},
+    )
 
 
 def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame, "pd.Series[bool]"]:

@@ -1,10 +1,9 @@
 """Reads from the plan which claims and arms the questions are about."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tickdisk.experiment import JOIN_BURST, Arm
+from tickdisk.project import KeptPlan
 from tickdisk.studies.statement import fact_name
 
 
@@ -26,18 +25,17 @@ class Asked:
     """Arm of the join burst that must make actions slower."""
 
     @classmethod
-    def of(cls, plan: Mapping[str, Any]) -> "Asked":
-        """Returns what is asked by a plan, which is the content of plan.json."""
-        config = plan["config"]
-        fixed = config["decision"]["confirmatory"]
-        ticks, action, start = fact_name(fixed["tick_metric"]), str(fixed["action"]), f"{fixed['experiment']}.{fixed['arm']}"
-        every = [arm for arm in map(Arm.model_validate, plan["arms"]) if config["server"] in arm.servers]
-        own, burst = ([arm for arm in every if arm.experiment == name] for name in (fixed["experiment"], JOIN_BURST.name))
+    def of(cls, plan: KeptPlan) -> "Asked":
+        """Returns what is asked by a plan."""
+        fixed = plan.config.decision.confirmatory
+        ticks, action, start = fact_name(fixed.tick_metric), fixed.action, f"{fixed.experiment}.{fixed.arm}"
+        every = [arm for arm in plan.arms if plan.config.server in arm.servers]
+        own, burst = ([arm for arm in every if arm.experiment == name] for name in (fixed.experiment, JOIN_BURST.name))
         return cls(
             ticks,
             action,
             (f"{start}.{ticks}", f"{start}.{action}_mean"),
-            slow=next((arm for arm in own if arm.arm == fixed["arm"]), None),
+            slow=next((arm for arm in own if arm.arm == fixed.arm), None),
             baseline=next((arm for arm in own if arm.role == "baseline"), None),
             burst=next((arm for arm in burst if arm.positive_for == "actions"), None),
         )

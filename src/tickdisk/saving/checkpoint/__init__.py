@@ -8,7 +8,7 @@ which cells change in each tick: at random, as a game that is played changes the
 """
 
 from tickdisk.saving.checkpoint.game import ATTRIBUTES, KnightsAndArchers
-from tickdisk.saving.checkpoint.inputs import GameTrace, ZipfTrace, load_trace, trace_of_life
+from tickdisk.saving.checkpoint.inputs import GameTrace, Input, ZipfTrace, load_trace, trace_of_life
 from tickdisk.saving.checkpoint.model import ALGORITHMS, COPY_ON_UPDATE, PARTIAL_LOG, Algorithm, Costs, Readings, State
 from tickdisk.saving.checkpoint.published import PublishedCheckpoint, load_published
 from tickdisk.saving.checkpoint.simulate import WORK, Outcome, Run, simulate
@@ -40,6 +40,7 @@ __all__ = [
     "Algorithm",
     "Costs",
     "GameTrace",
+    "Input",
     "KnightsAndArchers",
     "Outcome",
     "PublishedCheckpoint",

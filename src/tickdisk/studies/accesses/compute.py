@@ -120,7 +120,7 @@ def compute(
     errors, in_turn = accesses.errors(model.value, held_out), accesses.errors_in_turn(lives)
     summary, points = accesses.summary(lives), accesses.region_points(lives)
     by_kind = {kind: points[points["kind"] == kind] for kind in accesses.ARRIVALS}
-    told_s = [float(life.manifest["server"]["settings"][_SAVE_PERIOD]) for life in tables]
+    told_s = [float(life.manifest.server.settings[_SAVE_PERIOD]) for life in tables]
     return Results(
         data=data,
         plan=rules,
@@ -156,8 +156,8 @@ def _requests(folder: Path) -> pd.DataFrame:
 
 
 def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
-    started_ns, settings = tables.manifest["started_ns"], tables.manifest["server"]["settings"]
-    phases = pd.DataFrame(tables.manifest["phases"])
+    started_ns, settings = tables.manifest.started_ns, tables.manifest.server.settings
+    phases = pd.DataFrame(tables.manifest.phases)
     times = {f"{end}_ns": (started_ns + phases[f"{end}_s"] * 1e9).round().astype("int64") for end in ("start", "end")}
     return accesses.life_of(
         tables.title,
@@ -179,7 +179,7 @@ def _capture(tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses]
     left_out = pd.DataFrame([chosen.left_out for chosen in selected]).sum().sort_values(ascending=False, kind="stable")
     return Capture(
         {str(reason): int(count) for reason, count in left_out.items()},
-        sum(capture["lost_events"] for life in tables for capture in life.manifest["captures"]),
+        sum(capture.lost_events for life in tables for capture in life.manifest.captures),
         sum(len(chosen.table) for chosen in selected) - sum(len(life.accesses) for life in lives),
     )
 

@@ -5,7 +5,7 @@ percentiles are near the model's at every queue depth. A point is judged if it i
 without too much load, and has enough requests. Other chains are other ways to have a slow block device.
 """
 
-from tickdisk.studies.calibration.compute import compute, verdict_of_points
+from tickdisk.studies.calibration.compute import Results, compute, verdict_of_points
 from tickdisk.studies.calibration.show import FIGURES, TABLES
 from tickdisk.studies.calibration.state import state
 from tickdisk.studies.study import Analysis

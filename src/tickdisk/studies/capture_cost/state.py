@@ -25,7 +25,7 @@ def state(results: Results) -> Statement:
 
 
 def _state_captures(said: Statement, results: Results) -> None:
-    captures = pd.DataFrame([capture for life in results.lives for capture in life.manifest["captures"]])
+    captures = pd.DataFrame([dict(capture) for life in results.lives for capture in life.manifest.captures])
     for arm, own in captures.groupby("arm"):
         source = f"captures of {len(own)} epochs"
         said.fact(f"lost_events.{arm}", int(own["lost_events"].sum()), "events", n=int(own["events"].sum()), source=source)

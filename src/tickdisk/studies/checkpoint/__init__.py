@@ -5,7 +5,7 @@ anchor is a number that the paper prints, with the simulated value beside it and
 claim. If the stated readings miss an anchor, the study names the other reading that comes nearest.
 """
 
-from tickdisk.studies.checkpoint.compute import compute
+from tickdisk.studies.checkpoint.compute import Results, compute
 from tickdisk.studies.checkpoint.show import FIGURES, TABLES
 from tickdisk.studies.checkpoint.state import state
 from tickdisk.studies.study import Analysis

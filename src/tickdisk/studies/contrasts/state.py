@@ -77,13 +77,13 @@ def _state_effects(said: Statement, found: Contrasts) -> None:
 def _state_lives(said: Statement, found: Contrasts) -> None:
     data, source = found.data, "manifests"
     lives = list(data.lives())
-    attempts = [attempt for life in lives for attempt in life.manifest["attempts"][:-1]]
-    reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt["reasons"]))[:3])
+    attempts = [attempt for life in lives for attempt in life.manifest.attempts[:-1]]
+    reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt.reasons))[:3])
     said.fact("lives", len(lives), "lives", source=source)
     said.fact("replaced_lives", len(attempts), "lives", source=source, note=reasons)
     marked = "these lives were disturbed from outside even in their last replacement; they count"
     said.fact("marked_lives", sum(life.marked for life in lives), "lives", source=source, note=marked)
-    ended = sum(life.manifest["ended"] is not None for life in lives)
+    ended = sum(life.manifest.ended is not None for life in lives)
     said.fact("ended_lives", ended, "lives", source=source, note="in these lives the server ended by itself; they count")
     said.fact("cells", len(data.manifests), "cells", source=source, note="; ".join(data.not_used))
     note = "contrasts are within a life, so lives with different calibrations are tested together"

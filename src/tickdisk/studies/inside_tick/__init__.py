@@ -5,7 +5,7 @@ threads or for a core. During the lives, the device and the processor are stalle
 names the stalls of the device, and whether it puts stalls of the processor down to storage by mistake.
 """
 
-from tickdisk.studies.inside_tick.compute import compute
+from tickdisk.studies.inside_tick.compute import Results, compute
 from tickdisk.studies.inside_tick.show import FIGURES, TABLES, around_tick
 from tickdisk.studies.inside_tick.state import state
 from tickdisk.studies.study import Analysis

@@ -14,8 +14,9 @@ from tickdisk.experiment import ACCESSES, INSIDE_TICK
 from tickdisk.formats import Trace
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
 from tickdisk.foundation.numbers import number
+from tickdisk.manifest import has_run
+from tickdisk.project import read_plan
 from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import Runs
 
@@ -153,18 +154,16 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
     if traces is not None:
         results, _ = describe_traces([Given([Path(path) for path in traces.split(":")])], published=Path(published))
         return results
-    values = read_json(Path(plan))
-    main = values["config"]["server"]
+    planned = read_plan(Path(plan))
+    main = planned.config.server
     printed = characterise.references(Path(published))
-    have = {
-        (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
-    }
+    have = {(cell.server, cell.experiment) for cell in planned.cells if has_run(Path(runs) / cell.hash)}
     captured = [(name, experiment) for experiment in _CAPTURED for name, found in sorted(have) if found == experiment]
     descriptions, rules = [], None
     for name in sorted({name for name, _ in captured}, key=lambda name: (name != main, name)):
         data = Runs(plan, runs, next(experiment for own, experiment in captured if own == name), name)
         rules = rules or decide_by(data.decision, len(data.planned), margin)
-        title = data.manifests[0]["server"]["title"]
+        title = data.manifests[0].server.title
         descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=printed.loads))
     if not descriptions:
         raise TickdiskError(f"no captured life has run under {runs}; run `snakemake --cores all` first")
@@ -175,7 +174,7 @@ def _lives(data: Runs, title: str) -> Iterator[Load]:
     """Yields the load of each captured life on the files of the world, until the server is told to stop."""
     for life in data.lives():
         requests = table.read("requests", life.folder / "requests.parquet")
-        started_ns, phases = int(life.manifest["started_ns"]), life.manifest["phases"]
-        ends_ns = [int(life.epochs["end_ns"].max()), *(started_ns + round(phase["end_s"] * 1e9) for phase in phases)]
+        started_ns, phases = life.manifest.started_ns, life.manifest.phases
+        ends_ns = [int(life.epochs["end_ns"].max()), *(started_ns + round(phase.end_s * 1e9) for phase in phases)]
         chosen = requests["data"].isin(_WORLD) & (requests["start_ns"] <= max(ends_ns))
         yield characterise.load_of(requests[chosen], f"{title}, {life.title}")

@@ -4,7 +4,7 @@ In a block every arm has a server life of its own, so that the lives of a block 
 whether the device makes joins and the ticks during the burst longer.
 """
 
-from tickdisk.studies.join_burst.compute import compute
+from tickdisk.studies.join_burst.compute import Results, compute
 from tickdisk.studies.join_burst.show import FIGURES, TABLES
 from tickdisk.studies.join_burst.state import state
 from tickdisk.studies.study import Analysis

@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from tickdisk import netcode, stats
-from tickdisk.config import parse_config
 from tickdisk.experiment import NETCODE
-from tickdisk.foundation.files import read_json
 from tickdisk.foundation.record import Record
 from tickdisk.foundation.yaml_file import read_section
+from tickdisk.project import read_plan
 from tickdisk.studies.netcode.crossed import Crossed, compute_crossed
 from tickdisk.studies.rules import decide_by
 
@@ -138,7 +137,7 @@ def compute(plan: str, *, tables: str, runs: str, published: str, margin: float 
     The switchbacks in `runs` tell whether a slow disk shows in the round-trip time of the game servers. `margin` is a ratio less
     1, and None stands for the plan's. Raises TickdiskError if a file cannot be read.
     """
-    config = parse_config(read_json(Path(plan))["config"], plan)
+    config = read_plan(Path(plan)).config
     design = config.chosen.design(NETCODE)
     rules = decide_by(config.decision, design.runs, margin)
     return Results(

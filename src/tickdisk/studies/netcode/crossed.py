@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tickdisk import stats
 from tickdisk.experiment import SWITCHBACK
-from tickdisk.foundation.files import read_json
+from tickdisk.manifest import has_run
+from tickdisk.project import read_plan
 from tickdisk.studies import contrasts
 from tickdisk.studies.runs import Runs
 
@@ -36,9 +37,8 @@ class Crossed:
 
 def compute_crossed(plan: str, *, runs: str, margin: float | None) -> Sequence[Crossed]:
     """Computes the effects of slow disks on pings for every server whose switchback has run. There may be none."""
-    values = read_json(Path(plan))
-    cells = [cell for cell in values["cells"] if cell["experiment"] == SWITCHBACK.name]
-    servers = dict.fromkeys(cell["server"] for cell in cells if (Path(runs) / cell["hash"] / "manifest.json").exists())
+    cells = [cell for cell in read_plan(Path(plan)).cells if cell.experiment == SWITCHBACK.name]
+    servers = dict.fromkeys(cell.server for cell in cells if has_run(Path(runs) / cell.hash))
     return [_crossed(Runs(plan, runs, SWITCHBACK.name, server), margin) for server in servers]
 
 
@@ -55,4 +55,4 @@ def _crossed(data: Runs, margin: float | None) -> Crossed:
         margin=margin,
         seed=None,
     )
-    return Crossed(data.server, data.manifests[0]["server"]["title"], found, data.decision.confirmatory.arm)
+    return Crossed(data.server, data.manifests[0].server.title, found, data.decision.confirmatory.arm)

@@ -4,7 +4,7 @@ Each server gets the analysis of the switchback and of the join burst that the s
 effects and the verdicts on every other server are stated, and all servers are shown side by side.
 """
 
-from tickdisk.studies.other_servers.compute import compute
+from tickdisk.studies.other_servers.compute import Results, compute
 from tickdisk.studies.other_servers.show import FIGURES, TABLES
 from tickdisk.studies.other_servers.state import state
 from tickdisk.studies.study import Analysis

@@ -10,7 +10,8 @@ import pandas as pd
 from tickdisk import blame, stats
 from tickdisk.experiment import INSIDE_TICK, JOIN_BURST, SWITCHBACK
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
+from tickdisk.manifest import has_run
+from tickdisk.project import read_plan
 from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import compute as compute_join_burst
 from tickdisk.studies.runs import LifeTables, Runs
@@ -87,14 +88,12 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
     latency is tested, such as "teleport". `margin` is a ratio less 1. If it or `seed` is None, it is the plan's. Raises
     TickdiskError if neither a switchback nor a join burst of another server has run.
     """
-    values = read_json(Path(plan))
-    main = values["config"]["server"]
-    planned = dict.fromkeys((cell["server"], cell["experiment"]) for cell in values["cells"])
-    has_run = {
-        (cell["server"], cell["experiment"]) for cell in values["cells"] if (Path(runs) / cell["hash"] / "manifest.json").exists()
-    }
+    planned = read_plan(Path(plan))
+    main = planned.config.server
+    pairs = dict.fromkeys((cell.server, cell.experiment) for cell in planned.cells)
+    ran = {(cell.server, cell.experiment) for cell in planned.cells if has_run(Path(runs) / cell.hash)}
     parts, stalls = [], []
-    for server, experiment in (pair for pair in planned if pair in has_run):
+    for server, experiment in (pair for pair in pairs if pair in ran):
         if experiment == SWITCHBACK.name:
             steady = compute_switchback(
                 plan, runs=runs, server=server, tick_metric=tick_metric, action=action, margin=margin, seed=seed
@@ -108,7 +107,7 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
                 stalls.append(_stalls(Runs(plan, runs, experiment, server)))
             continue
         doses = sorted((arm.arm for arm in found.data.arms if arm.role in ("dose", "treatment")), key=found.data.dose_ms)
-        title = found.data.manifests[0]["server"]["title"]
+        title = found.data.manifests[0].server.title
         parts.append(Part(experiment, server, title, found, doses, _saves(lives), _pauses_ms(lives)))
     if all(part.server == main for part in parts):
         raise TickdiskError(
@@ -141,7 +140,7 @@ def _stalls(data: Runs) -> Stalls:
     named = (device["named"] | device["action_named"]).astype(bool)
     return Stalls(
         data.server,
-        data.manifests[0]["server"]["title"],
+        data.manifests[0].server.title,
         checks,
         blame.count(was_late),
         blame.count(named[was_late]),

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import device, formats, stats
-from tickdisk.config import parse_config
 from tickdisk.experiment import POOLS
-from tickdisk.foundation.files import read_json
 from tickdisk.foundation.record import Record
 from tickdisk.foundation.yaml_file import read_section
 from tickdisk.pools import Outcome, Pool, Settings, Workload, density, load_pools, simulate, workload_of
+from tickdisk.project import read_plan
 from tickdisk.studies.rules import decide_by
 
 MAIN = "tiered"
@@ -81,7 +80,7 @@ def compute(
     the first seed of what the devices draw. If one of them is None, it is the plan's. Raises TickdiskError if a file cannot be
     read.
     """
-    config = parse_config(read_json(Path(plan))["config"], plan)
+    config = read_plan(Path(plan)).config
     design = config.chosen.design(POOLS)
     workloads = {phase: _workload(Path(samples) / f"tpcc_{phase}.biosnoop.zst") for phase in ("p1", "p2")}
     described, models = load_pools(Path(pools)), device.load_devices(Path(devices))

@@ -5,7 +5,7 @@ its machine causes, and the time lost is the delay that earlier requests of its 
 whether every request was made again, whether the lag is small and does not grow, and whether the slowest device delays requests.
 """
 
-from tickdisk.studies.replay.compute import compute
+from tickdisk.studies.replay.compute import Results, compute
 from tickdisk.studies.replay.show import FIGURES, TABLES
 from tickdisk.studies.replay.state import state
 from tickdisk.studies.study import Analysis

@@ -5,7 +5,7 @@ cost models: the paper's model (Vaz Salles et al. 2009) with the paper's paramet
 this machine at other update rates. A point is an algorithm at an update rate. For each game, an algorithm is recommended.
 """
 
-from tickdisk.studies.store.compute import compute
+from tickdisk.studies.store.compute import Results, compute
 from tickdisk.studies.store.show import FIGURES, TABLES
 from tickdisk.studies.store.state import state
 from tickdisk.studies.study import Analysis

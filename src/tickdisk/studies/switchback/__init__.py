@@ -5,7 +5,7 @@ whether storage latency makes tick gaps and actions longer, and from which laten
 """
 
 from tickdisk.studies.study import Analysis
-from tickdisk.studies.switchback.compute import ALWAYS, METRICS, compute
+from tickdisk.studies.switchback.compute import ALWAYS, METRICS, Results, compute
 from tickdisk.studies.switchback.show import FIGURES, TABLES
 from tickdisk.studies.switchback.state import state
 

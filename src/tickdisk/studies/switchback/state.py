@@ -26,9 +26,9 @@ def state(results: Results) -> Statement:
 
 
 def _state_counts(said: Statement, results: Results) -> None:
-    ticks = [life.manifest["ticks"] for life in results.lives]
-    said.fact("ticks", int(sum(each["ticks"] for each in ticks)), "ticks", source="ticks tables")
-    said.fact("missing_ticks", int(sum(each["missing"] for each in ticks)), "ticks", source="ticks tables")
+    ticks = [life.manifest.ticks for life in results.lives]
+    said.fact("ticks", sum(each.ticks for each in ticks), "ticks", source="ticks tables")
+    said.fact("missing_ticks", sum(each.missing for each in ticks), "ticks", source="ticks tables")
     source = "actions tables"
     said.fact(
         "step", results.contrasts.data.budget_ns / 1e6, "ms", source="server", note="time between the starts of two ticks on time"
@@ -47,7 +47,7 @@ def _state_counts(said: Statement, results: Results) -> None:
     said.fact(
         name, reads.value, "reads", interval=(reads.low, reads.high), n=reads.n, source="device and actions tables", note=note
     )
-    requests = sum(life.manifest["requests"] for life in results.lives)
+    requests = sum(life.manifest.requests for life in results.lives)
     said.fact("device_requests", requests, "requests", source="device tables")
 
 

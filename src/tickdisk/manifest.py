@@ -1,0 +1,200 @@
+"""Manifests: the files that say how a cell, or a capture of any process, was made, and what happened meanwhile.
+
+Whoever runs the cell or the capture writes the file, and the analysis reads it. The parts of these records are defined in the
+rooms that make them.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from tickdisk.config import Resolved
+from tickdisk.device import EmulatorStatus, KeptModel
+from tickdisk.experiment import Life
+from tickdisk.foundation import record
+from tickdisk.foundation.host import HostFacts, Load, MachineKind
+from tickdisk.foundation.record import Record, Unit
+from tickdisk.player import ClientStatus, Phase
+from tickdisk.server import ServerFacts, ServerStart, TickCounts
+from tickdisk.trace import CaptureSummary
+
+MANIFEST, CAPTURE = "manifest.json", "capture.json"
+"""Names of the files in the run folder of a cell, which is whole if it has one, and in the folder of a capture."""
+
+
+class Capture(CaptureSummary):
+    """The content of the file about a capture of any process."""
+
+    command: tuple[str, ...] | None
+    """The command that was captured. It is null for a process that ran already."""
+    pid: int | None
+    """The number of the process that was captured. It is null for a command."""
+    exit_code: int | None
+    """The exit code of the command. It is null for a process that ran already."""
+    host: HostFacts
+    """The machine. See *Host* below."""
+
+
+class ArmCapture(CaptureSummary):
+    """One capture of a server life."""
+
+    arm: str
+    """The arm in which the capture ran, or began."""
+
+
+class Marker(Record):
+    """A thing that the tick probe was told to do."""
+
+    name: str
+    """The name of the thing: `read` with the number of a marker, or `burn`."""
+    before_ns: int
+    """The time before the probe did it."""
+    after_ns: int
+    """The time after the probe had done it."""
+
+
+class Ended(Record):
+    """The end of a server that ended by itself in the middle of a life."""
+
+    epoch: int | None
+    """The number of the epoch. It is null before the first."""
+    arm: str
+    """The arm that was in force."""
+    at_ns: int
+    """The time at which the end was seen."""
+    said: str
+    """The last words of the server."""
+
+
+class Attempt(Record):
+    """One attempt to play a server life."""
+
+    started_unix_s: float
+    """The time at which the attempt began, counted from the beginning of 1970."""
+    load: Load
+    """The load of the machine during the attempt. See *Load* below."""
+    reasons: tuple[str, ...]
+    """The reasons to replace the life; empty if there was none."""
+
+
+class PlayedLife(Record):
+    """One attempt at a server life that was played to its end."""
+
+    name: str
+    """The name of the server life."""
+    trace_events: Annotated[int, Unit("lines")]
+    """The number of lines of the player trace."""
+    phases: tuple[Phase, ...]
+    """The phases of the player trace. Only the study of storage accesses has them."""
+    captures: tuple[ArmCapture, ...]
+    """The captures of the life, in order."""
+    requests: Annotated[int, Unit("requests")]
+    """The number of requests in the log of the device."""
+    started_ns: int
+    """The time at which the player trace began."""
+    load: Load
+    """The load of the machine during the life. See *Load* below."""
+    ticks: TickCounts
+    """Counts of the tick probe."""
+    rejects: tuple[tuple[int, str], ...]
+    """The lines of the tick probe that could not be read: number and text of each."""
+    markers: tuple[Marker, ...]
+    """Things that the tick probe was told to do."""
+    client: ClientStatus
+    """The status of the clients at the end."""
+    device: EmulatorStatus
+    """The status of the device at the end."""
+    calibrated_lack: str
+    """The reason for which the kernel did not tell arrivals during calibration; empty if it told them."""
+    file_system: str | None
+    """The file system on the device; `tree` where the device is a file system itself."""
+    server: ServerStart
+    """The game server, and how it was started."""
+    server_problems: tuple[str, ...]
+    """The errors that the server reported, and an end that was not clean."""
+    server_ended_in_order: bool
+    """Whether the server ended as it was told to."""
+    ended: Ended | None
+    """The end of a server that ended by itself. It is null where the server did not."""
+    floors_ns: dict[str, int]
+    """The latency of the emulator itself, which is subtracted, for each arm."""
+    latest_switch_ns: int
+    """The longest time by which an epoch began after its planned time."""
+    clock_disagreement_ns: int | None
+    """The longest time by which the clocks of clients, probe and device contradict each other. It is null where no marker was
+    seen by all of them."""
+    markers_unseen: Annotated[int, Unit("markers")]
+    """The number of markers that were answered and that the probe or the device did not see."""
+    saturated: dict[str, str]
+    """Sentences on the arms in which the clients were short of processor time, by arm."""
+
+
+class LifeRecord(PlayedLife):
+    """The record of a server life: the attempt that was kept, and what is said of it."""
+
+    attempts: tuple[Attempt, ...]
+    """All attempts to run the life, in order; the last one was kept."""
+    marked: tuple[str, ...]
+    """The reasons for which the attempt that was kept should have been replaced; empty for a life in order."""
+    not_valid: dict[str, str]
+    """The reasons for which the life says nothing about an arm, by arm."""
+    noted: tuple[str, ...]
+    """Sentences on events that a slow disk may have caused; they stay in the results."""
+
+
+class Manifest(Record):
+    """The content of the manifest of a cell."""
+
+    hash: str
+    """The name of the folder, computed from all that decides the outcome of the cell."""
+    experiment: str
+    """The name of the experiment."""
+    server: ServerFacts
+    """The kind of server, and what the analysis has to know of it."""
+    block: int
+    """The number of the block; the first is 0."""
+    resolved: Resolved
+    """All settings and programs that decide the outcome of the cell."""
+    plan: tuple[Life, ...]
+    """The planned server lives, in the order in which they ran."""
+    models: dict[str, KeptModel]
+    """The device model of each arm, under the name of the arm. See *Device model* below."""
+    realised_ns: dict[str, int | None]
+    """The median latency that calibration found for the device of each arm, under the name of the arm. It is null for a device
+    that was not calibrated."""
+    host: HostFacts
+    """The machine that ran the cell. See *Host* below."""
+    machine: MachineKind
+    """The parts of the machine that must be the same for cells to be analysed together."""
+    backend: str
+    """The way in which devices were emulated, such as fuse or tree."""
+    not_judged: tuple[str, ...]
+    """Sentences on limits that this machine could not judge."""
+    lives: dict[str, LifeRecord]
+    """The record of each server life, under the name of the life."""
+    calibration: str
+    """A digest of the calibration that the cell used."""
+
+
+def has_run(folder: Path) -> bool:
+    """Returns whether a run folder has a manifest, and so is whole."""
+    return (folder / MANIFEST).exists()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Reads the manifest in the run folder of a cell. Raises TickdiskError if there is none, or if it is not of this form."""
+    return record.read(Manifest, folder / MANIFEST, "remove the folder and run the cell again")
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes the manifest into the run folder of a cell, for `read_manifest`."""
+    record.write(folder / MANIFEST, manifest)
+
+
+def read_capture(folder: Path) -> Capture:
+    """Reads the file about a capture in its folder. Raises TickdiskError if there is none, or if it is not of this form."""
+    return record.read(Capture, folder / CAPTURE, "capture the process again")
+
+
+def write_capture(folder: Path, capture: Capture) -> None:
+    """Writes the file about a capture into its folder, for `read_capture`."""
+    record.write(folder / CAPTURE, capture)

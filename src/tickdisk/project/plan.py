@@ -1,0 +1,58 @@
+"""The plan file, which says what a run computes. Later commands, notebooks and the analysis read it."""
+
+from pathlib import Path
+
+from tickdisk.config import AnyScale, Config, PlannedCell, Resolved
+from tickdisk.experiment import Arm
+from tickdisk.foundation import record
+
+
+class Tier(record.Record):
+    """A class of disks that the paper compares."""
+
+    description: str
+    """A description of the class."""
+    read_latency_ns: int
+    """The latency of a read."""
+
+
+class KeptPlan(record.Record):
+    """The parts of a plan that say what was run. The reference run of a scale has them."""
+
+    config: Config
+    """The configuration after the changes of the command line; `workflow/config/schema.json` describes every key."""
+    chosen: AnyScale
+    """The scale of the configuration that runs, with `blocks` put in."""
+    arms: tuple[Arm, ...]
+    """The arms of all experiments."""
+    tiers: dict[str, Tier]
+    """The classes of disks that the paper compares, under their names."""
+    binaries: dict[str, dict[str, str]]
+    """For each server, the versions and digests of the programs that make live cells, by part."""
+
+
+class Plan(KeptPlan):
+    """The content of the plan file."""
+
+    worlds: dict[str, str]
+    """The folder of the world of each server, under its name. Every server life starts from a copy of it."""
+    missing_servers: dict[str, str]
+    """The servers that cannot run on this machine, each with the reason."""
+    resolved: dict[str, dict[str, Resolved]]
+    """For each server and experiment all that decides the outcome of its cells, as in the manifest."""
+    cells: tuple[PlannedCell, ...]
+    """The cells in the order in which they run."""
+
+    def kept(self) -> KeptPlan:
+        """Returns the parts that the reference run of a scale has."""
+        return KeptPlan(**{name: getattr(self, name) for name in KeptPlan.model_fields})
+
+
+def read_plan(path: Path) -> Plan:
+    """Reads a plan file. Raises TickdiskError if it does not exist, or if it is not of this form."""
+    return record.read(Plan, path, "run `tickdisk plan` again")
+
+
+def write_plan(path: Path, plan: Plan) -> None:
+    """Writes a plan file, which `read_plan` reads."""
+    record.write(path, plan)

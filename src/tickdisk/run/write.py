@@ -1,0 +1,162 @@
+"""Writes the tables and the raw files of a life that was played, and makes its record."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from tickdisk import device, player, server
+from tickdisk.foundation import clock, host, table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.manifest import ArmCapture, Marker, PlayedLife
+from tickdisk.run.actors import instruments
+from tickdisk.run.captures import LifeCaptures
+from tickdisk.run.clocks import clock_agreement
+from tickdisk.run.inject import injections_table
+from tickdisk.run.play import Played
+from tickdisk.run.record import CpuRecorder, compress
+from tickdisk.run.saturation import saturated_arms
+from tickdisk.run.stage import DEVICE_LOG, Stage
+from tickdisk.run.trace import LifeTrace
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The knowledge of a server life at the time when its server has ended and its device is down."""
+
+    running: server.RunningServer
+    """The server, which has ended."""
+    thread: int | None
+    """Identity of the thread in which the server ticked. None if it is not known."""
+    world: Path
+    """Folder in which the world was on the device."""
+    played: Played
+    problems: list[str]
+    """Problems of the server, as `RunningServer.stop` returns them."""
+    load: host.Load
+    status: device.EmulatorStatus
+    """Status of the device before it went down."""
+    file_system: str | None
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """The records of the programs that took part in a life."""
+
+    in_order: bool
+    """Whether the server ended as it was told to, so that all of its problems are errors in its log."""
+    samples: pd.DataFrame
+    """Samples of the clocks."""
+    ticks: server.Ticks
+    actions: pd.DataFrame
+    client: player.ClientStatus
+    requests: pa.Table
+    """Log of the device."""
+
+
+def write_life(
+    stage: Stage,
+    trace: LifeTrace,
+    ending: Ending,
+    fast: Path,
+    clocks: clock.Sampler,
+    captures: LifeCaptures,
+    cpu: CpuRecorder,
+) -> PlayedLife:
+    """Writes the tables and the raw files of a life into `stage.folder`, and returns its record.
+
+    The programs have recorded into the folder `fast`. Raises InstrumentError if a record of theirs is missing or damaged.
+    """
+    running = ending.running
+    with instruments():
+        samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
+        in_order = len(ending.problems) == len(running.errors(running.server_log))
+        recorded = _Recorded(
+            in_order,
+            samples,
+            ticks_of(running.tick_log, samples, stage.server.ticking.budget_ns, in_order=in_order),
+            player.read_actions(fast / player.ACTIONS, expected=trace.events),
+            player.read_status(fast / player.STATUS),
+            device.read_log(fast / DEVICE_LOG),
+        )
+        _write_tables(stage.folder, recorded, ending, cpu)
+        captured = captures.write(stage.folder, samples, root=ending.world)
+    if ending.played.extents is not None:
+        table.write("extents", stage.folder / "extents.parquet", ending.played.extents.table())
+    if stage.life.injections:
+        made = injections_table(stage.life.injections, ending.played.started_ns, ending.status.stalls, recorded.ticks.markers)
+        table.write("injections", stage.folder / "injections.parquet", made)
+    for path in (running.tick_log, fast / player.ACTIONS, fast / DEVICE_LOG, running.server_log):
+        compress(path, stage.raw)
+    return _record(stage, trace, ending, recorded, captured)
+
+
+def ticks_of(path: Path, samples: pd.DataFrame, budget_ns: int, *, in_order: bool) -> server.Ticks:
+    """Reads the record of a tick probe, whose times become CLOCK_MONOTONIC by the clock `samples`.
+
+    A server that did not end `in_order` may not have got as far as writing a tick. The result then has empty tables and counts of
+    0, where otherwise a TickdiskError is raised.
+    """
+    try:
+        return server.read_ticks(path, lambda ns, name: clock.to_monotonic(ns, name, samples), budget_ns)
+    except TickdiskError:
+        if in_order:
+            raise
+    return server.Ticks(
+        pd.DataFrame(columns=table.SCHEMAS["ticks"].names),
+        pd.DataFrame(columns=["name", "before_ns", "after_ns"]),
+        pd.DataFrame(columns=table.SCHEMAS["saves"].names),
+        pd.DataFrame(columns=table.SCHEMAS["pauses"].names),
+        server.TickCounts.model_validate(dict.fromkeys(server.TickCounts.model_fields, 0)),
+        (),
+    )
+
+
+def _write_tables(folder: Path, recorded: _Recorded, ending: Ending, cpu: CpuRecorder) -> None:
+    ticks = recorded.ticks
+    for name, frame in (
+        ("ticks", ticks.table.assign(thread=ticks.table["thread"].fillna(ending.thread))),
+        ("saves", ticks.saves),
+        ("pauses", ticks.pauses),
+        ("actions", recorded.actions),
+        ("device", recorded.requests),
+        ("clocks", recorded.samples),
+        ("epochs", pd.DataFrame(ending.played.epochs, columns=table.SCHEMAS["epochs"].names)),
+        ("load", cpu.table()),
+    ):
+        table.write(name, folder / f"{name}.parquet", frame)
+
+
+def _record(stage: Stage, trace: LifeTrace, ending: Ending, recorded: _Recorded, captured: list[ArmCapture]) -> PlayedLife:
+    played, ticks = ending.played, recorded.ticks
+    agreement = clock_agreement(recorded.actions, ticks.markers, recorded.requests.to_pandas())
+    arms = dict.fromkeys(epoch.arm for epoch in stage.life.epochs)
+    return PlayedLife(
+        name=stage.life.name,
+        trace_events=trace.events,
+        phases=trace.phases,
+        captures=tuple(captured),
+        requests=len(recorded.requests),
+        started_ns=played.started_ns,
+        load=ending.load,
+        ticks=ticks.counts,
+        rejects=ticks.rejects,
+        markers=tuple(
+            Marker(name=name, before_ns=before_ns, after_ns=after_ns)
+            for name, before_ns, after_ns in ticks.markers[["name", "before_ns", "after_ns"]].itertuples(index=False)
+        ),
+        client=recorded.client,
+        device=ending.status,
+        calibrated_lack=stage.calibration.arrivals_lack,
+        file_system=ending.file_system,
+        server=ending.running.facts,
+        server_problems=tuple(ending.problems),
+        server_ended_in_order=recorded.in_order,
+        ended=played.ended,
+        floors_ns={arm: stage.floor_ns(arm) for arm in sorted(arms)},
+        latest_switch_ns=played.latest_switch_ns(stage),
+        clock_disagreement_ns=agreement.disagreement_ns,
+        markers_unseen=agreement.unseen,
+        saturated=saturated_arms(recorded.client, played.epochs, arms, played.started_ns),
+    )
