@@ -195,9 +195,7 @@ def test_the_file_is_the_device(tmp_path: Path, known: tuple[Measurements, Devic
     assert max(len(line) for line in written.splitlines()) <= 180
     assert len(written.splitlines()) < 150
     path.write_text(written.replace("used: fit", "used: maybe", 1))
-    with pytest.raises(
-        TickdiskError, match=r"device known: fit.0.used = 'maybe' is not acceptable: .*the keys are op"
-    ):
+    with pytest.raises(TickdiskError, match=r"device known: fit.0.used = 'maybe' is not acceptable: .*the keys are op"):
         device.load_device(path)
 
 
