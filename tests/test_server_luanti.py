@@ -168,7 +168,7 @@ def test_generated_blocks_are_counted(start: Start) -> None:
     server = start("\nminetest.after(0.3, function() local p = {x = 9000, y = 0, z = 9000} minetest.emerge_area(p, p) end)\n")
     time.sleep(5)
     server.stop(20)
-    assert read_ticks(server.tick_log).summary["blocks_generated"] == 125
+    assert read_ticks(server.tick_log).counts.blocks_generated == 125
 
 
 def test_a_killed_server_loses_little(start: Start) -> None:
