@@ -126,8 +126,8 @@ def test_blame_explains_the_loop_unless_another_thread_is_named_and_lists_the_th
     with pytest.raises(TickdiskError, match=r"no wait of nobody was captured \(threads: Server, worker\)"):
         blame.attribute(own, thread="nobody")
     explained = blame.attribute(own)
-    shares = blame.shares([explained], rng=rng, samples=50)
-    screen = "\n".join(blame.screen([explained], shares, [], top=2, reasons=[]))
+    shares = blame.shares([explained], rng=rng, samples=50, alpha=0.05)
+    screen = "\n".join(blame.screen([explained], shares, [], alpha=0.05, top=2, reasons=[]))
     head = "2 threads, the explained one first; --thread NAME explains another:\n  Server: loops every 50 ms, computing "
     assert float(screen.partition(head)[2].split(" %")[0]) == pytest.approx(20, abs=1)
     assert "the program tells no ticks: these are the turns of the thread's loop, which it begins every 50 ms" in screen

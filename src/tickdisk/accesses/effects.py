@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from tickdisk.accesses.life import INTERACTIONS, UNLOAD, UNLOADED, Life, counts, interactions, kinds
 from tickdisk.accesses.published import DIRECTIONS, Data, Published
-from tickdisk.stats import ALPHA, adjusted, over_lives
+from tickdisk.stats import adjusted, over_lives
 
 _NAMES = list(dict.fromkeys(INTERACTIONS.values()))
 _KEYS = ["interaction", "data", "op"]
 
 
-def effects(lives: Sequence[Life], alpha: float = ALPHA) -> pd.DataFrame:
+def effects(lives: Sequence[Life], alpha: float) -> pd.DataFrame:
     """Estimates how many requests one interaction of a player causes, by data type and direction.
 
     There is one row per interaction, data and op (read or write). The other columns are per_event (requests per interaction, the

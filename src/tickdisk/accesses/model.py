@@ -11,7 +11,7 @@ from scipy import optimize
 from tickdisk.accesses.life import ROUTINES, Life, counts, events, kinds
 from tickdisk.accesses.select import Granularity
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.stats import ALPHA, half_length
+from tickdisk.stats import half_length
 
 Matrix = NDArray[np.float64]
 _LEAST, _TINY = 0.01, 1e-9
@@ -81,7 +81,7 @@ def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFram
 
 
 def fit(
-    lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float = ALPHA
+    lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float
 ) -> Coefficients:
     """Estimates the cost of one event of each routine in requests or bytes (`of`), with intervals over lives (confidence 1 -
     alpha).

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tickdisk.accesses.life import Life, counts, interactions
-from tickdisk.stats import ALPHA, half_length, over_lives
+from tickdisk.stats import half_length, over_lives
 
 ARRIVALS = {"joins": "server join", "teleports": "position change"}
 """Phases in which players come to places where nobody has been, with the interaction that takes place in each."""
@@ -61,7 +61,7 @@ def region_points(lives: Sequence[Life]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["life", "kind", "regions", "requests", "reads"])
 
 
-def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: float = ALPHA) -> Line:
+def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", *, alpha: float) -> Line:
     """Fits a least-squares line to the number of accesses (column `y`) over the number of regions (column `x`), within each life.
 
     The slope is the mean of the slopes of lives, because the life is the unit of analysis, and its interval has confidence 1 -

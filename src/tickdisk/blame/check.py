@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from tickdisk import stats
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
@@ -27,7 +26,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Count:
-    """A count of k true values out of n, with 95 % intervals of the share, which are NaN if n is 0."""
+    """A count of k true values out of n, with intervals of the share, which are NaN if n is 0."""
 
     k: int
     n: int
@@ -37,13 +36,13 @@ class Count:
     """Interval of Wilson (1927)."""
 
 
-def count(found: "pd.Series[bool]") -> Count:
-    """Counts the true values of the array `found`, with intervals of their share."""
+def count(found: "pd.Series[bool]", alpha: float) -> Count:
+    """Counts the true values of the array `found`, with intervals of their share at confidence 1 - alpha."""
     k, n = int(found.sum()), len(found)
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))
     test = binomtest(k, n)
-    exact, wilson = (tuple(test.proportion_ci(1 - stats.ALPHA, method=method)) for method in ("exact", "wilson"))
+    exact, wilson = (tuple(test.proportion_ci(1 - alpha, method=method)) for method in ("exact", "wilson"))
     return Count(k, n, exact, wilson)
 
 

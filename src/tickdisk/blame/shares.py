@@ -23,7 +23,7 @@ def shares(
     *,
     rng: np.random.Generator,
     samples: int = 2000,
-    alpha: float = stats.ALPHA,
+    alpha: float,
     without: Sequence[pd.DataFrame | None] | None = None,
 ) -> pd.DataFrame:
     """Computes which shares of the late time, and of the time in which the thread was not asleep, go to storage and other causes.

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pandas as pd
 
 from tickdisk.blame.attribute import CAUSES, Blame
-from tickdisk.blame.check import check_injections, count
+from tickdisk.blame.check import check_injections
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
@@ -133,12 +133,18 @@ def _pauses(blame: Blame, tick: Any) -> str:
 
 
 def screen(
-    blames: Sequence[Blame], table: pd.DataFrame, actions: Sequence[pd.DataFrame], *, top: int, reasons: Sequence[str]
+    blames: Sequence[Blame],
+    table: pd.DataFrame,
+    actions: Sequence[pd.DataFrame],
+    *,
+    alpha: float,
+    top: int,
+    reasons: Sequence[str],
 ) -> Iterator[str]:
     """Yields the lines of the screen of `tickdisk blame`: shares, the `top` worst ticks, slow actions and injected stalls.
 
-    `table` is what `shares` returns for `blames`, and `actions` has what `blame_actions` returns for each server life that has
-    actions. `reasons` say why server lives are not valid, and each gets a line at the top.
+    `table` is what `shares` returns for `blames` and `alpha`, and `actions` has what `blame_actions` returns for each server life
+    that has actions. `reasons` say why server lives are not valid, and each gets a line at the top.
     """
     for reason in reasons:
         yield f"NOT VALID: {reason}"
@@ -161,7 +167,7 @@ def screen(
             share_words = f"{percent(row['share'])} {interval(100 * row['low'], 100 * row['high'])}"
             yield f"storage explains {share_words} of the {words}" if row["share"] >= 0 else f"there was no {words}"
     if table["note"].iloc[0]:
-        yield f"  (95 % interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
+        yield f"  ({percent(1 - alpha)} interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
     for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):
         part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
         ordered = part.sort_values("share", ascending=False).head(_MOST_LISTED if by != "cause" else len(CAUSES))
@@ -221,6 +227,6 @@ def _of_injections(blames: Sequence[Blame]) -> Iterator[str]:
         return
     table = pd.concat(checked)
     device, cpu = (table[table["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
-    named, blamed = count(device["named"]), count(cpu["blamed"])
-    device_words = f"of {named.n} injected device stalls, {named.k} are named with request and file"
-    yield f"{device_words}; of {blamed.n} injected stalls of the processor, {blamed.k} are blamed on storage"
+    named, blamed = int(device["named"].sum()), int(cpu["blamed"].sum())
+    device_words = f"of {len(device)} injected device stalls, {named} are named with request and file"
+    yield f"{device_words}; of {len(cpu)} injected stalls of the processor, {blamed} are blamed on storage"

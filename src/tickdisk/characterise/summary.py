@@ -121,7 +121,7 @@ _GROUPS: tuple[Callable[[Load], dict[str, float]], ...] = (
 """Parts of the numbers. If the trace does not tell what one part needs, the other parts are still computed."""
 
 
-def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float = stats.ALPHA) -> dict[str, stats.Mean]:
+def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float) -> dict[str, stats.Mean]:
     """Computes the mean of each of `NUMBERS` over the runs that have it, with intervals of confidence 1 - alpha.
 
     With one such run there is no interval. The ends of intervals are clipped at 0, and for shares at 1, because no value can lie

@@ -33,6 +33,7 @@ def blame(
 
     from tickdisk import blame as room
     from tickdisk.foundation.errors import TickdiskError
+    from tickdisk.stats import ALPHA
 
     found = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
     if not found:
@@ -43,8 +44,8 @@ def blame(
         raise TickdiskError(f"{run}: not valid, {'; '.join(reasons) or 'the capture is empty'}; run it again")
     actions = [room.blame_actions(one) for one in blames if one.evidence.actions is not None]
     injected = [one.evidence.injections for one in blames]
-    table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)), without=injected)
-    for line in room.screen(blames, table, actions, top=top, reasons=reasons):
+    table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)), alpha=ALPHA, without=injected)
+    for line in room.screen(blames, table, actions, alpha=ALPHA, top=top, reasons=reasons):
         print(line)
     if figure is not None:
         from tickdisk import plot, studies

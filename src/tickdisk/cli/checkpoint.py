@@ -252,6 +252,7 @@ def compare(
     game and saves its state under one algorithm. The comparison is printed, and written as tables with --output.
     """
     from tickdisk.saving import checkpoint, store
+    from tickdisk.stats import ALPHA
 
     with _place(folder, device_name, rows) as own:
         design = store.Design(
@@ -265,7 +266,7 @@ def compare(
             lives=lives,
         )
         found = store.compare(design, fit_rates=fit_rates or store.FIT_RATES, say=say)
-    for line in store.lines(found):
+    for line in store.lines(found, ALPHA):
         print(line)
     if output is not None:
         store.write_comparison(found, output)

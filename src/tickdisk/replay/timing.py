@@ -98,9 +98,10 @@ def summarise(timings: pd.DataFrame) -> dict[str, Any]:
 
 def spread(values: npt.NDArray[np.float64]) -> dict[str, float | None]:
     """Returns p50, p99 and max of values by name, in the unit of the values. Each is None if there are too few values for it."""
-    found = {name: stats.quantile(values, q) for name, q in QUANTILES.items()}
-    quantiles = {name: None if value is None else value.value for name, value in found.items()}
-    return {**quantiles, "max": float(values.max()) if len(values) else None}
+    return {
+        **{name: stats.estimate(values, q) for name, q in QUANTILES.items()},
+        "max": float(values.max()) if len(values) else None,
+    }
 
 
 def differing(timings: pd.DataFrame) -> dict[str, int]:

@@ -9,7 +9,7 @@ import jinja2
 
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation.files import read_json, write_text
-from tickdisk.foundation.numbers import joined_list
+from tickdisk.foundation.numbers import joined_list, percent
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.report.answers import Asked
@@ -64,6 +64,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         is_smoke=scale == "smoke",
         cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
+        confidence=percent(plan.config.decision.confidence),
         baseline=_baseline(Asked.of(plan), evidence),
         verdicts=list(dict.fromkeys(claim.verdict for claim in evidence.claims.values())),
         studies=list(dict.fromkeys(claim["experiment"] for claim in claims)),
