@@ -93,7 +93,7 @@ def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.Data
     """
     faults = requests[requests["op"] == "fault"]
     ended = waits[(waits["call"] == _FAULT) & (waits["kind"] == "io") & (waits["end_ns"] > 0)]
-    found = pd.merge_asof(
+    matched = pd.merge_asof(
         faults[["thread", "start_ns"]].assign(row=faults.index).sort_values("start_ns"),
         ended[["thread", "start_ns", "end_ns"]].rename(columns={"start_ns": "out_ns"}).sort_values("out_ns"),
         left_on="start_ns",
@@ -101,7 +101,7 @@ def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.Data
         by="thread",
         direction="forward",
     ).dropna(subset=["out_ns"])
-    last = found.drop_duplicates(["thread", "out_ns"], keep="last")  # A wait belongs to the last fault before it.
+    last = matched.drop_duplicates(["thread", "out_ns"], keep="last")  # A wait belongs to the last fault before it.
     settled = requests.assign(latency_ns=requests["latency_ns"].where(requests["op"] != "fault", 0))
     settled.loc[last["row"], "latency_ns"] = (last["end_ns"] - last["start_ns"]).astype(np.int64).to_numpy()
     ordered = settled.sort_values("start_ns", kind="stable")
