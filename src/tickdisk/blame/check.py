@@ -37,9 +37,9 @@ class Count:
     """Interval of Wilson (1927)."""
 
 
-def count(found: "pd.Series[bool]") -> Count:
-    """Counts the true values of the array `found`, with intervals of their share."""
-    k, n = int(found.sum()), len(found)
+def count(hits: "pd.Series[bool]") -> Count:
+    """Counts the true values of the array `hits`, with intervals of their share."""
+    k, n = int(hits.sum()), len(hits)
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))
     test = binomtest(k, n)
@@ -80,12 +80,12 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     files = None if evidence.extents is None else FilesOnDevice.of(evidence.device, evidence.extents)
     ticks = blame.ticks
     first, last = int(ticks["start_ns"].iloc[0]), int((ticks["start_ns"] + ticks["gap_ns"]).iloc[-1])
-    made = evidence.injections.sort_values("start_ns")
-    made = made[(made["start_ns"] >= first) & (made["end_ns"] <= last)]
-    return pd.DataFrame(list(_checked(blame, files, made)), columns=_COLUMNS)
+    injections = evidence.injections.sort_values("start_ns")
+    injections = injections[(injections["start_ns"] >= first) & (injections["end_ns"] <= last)]
+    return pd.DataFrame(list(_checked(blame, files, injections)), columns=_COLUMNS)
 
 
-def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _checked(blame: Blame, files: FilesOnDevice | None, injections: pd.DataFrame) -> Iterator[dict[str, Any]]:
     device, slow = blame.evidence.device, blame.ticks[blame.ticks["slow"]]
     assert device is not None
     io = blame.links[(blame.links["kind"] == "io") & blame.links["tick"].isin(slow["tick"])]
@@ -93,7 +93,7 @@ def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> I
     if blame.evidence.actions is not None:
         actions = blame_actions(blame)
     actions = actions[actions["slow"].astype(bool)]
-    for kind, start_ns, end_ns in made[["kind", "start_ns", "end_ns"]].itertuples(index=False):
+    for kind, start_ns, end_ns in injections[["kind", "start_ns", "end_ns"]].itertuples(index=False):
         stalled = np.flatnonzero((device["arrival_ns"] < end_ns) & (device["replied_ns"] > start_ns))
         stalled_files = {name for row in stalled.tolist() for name in files.files(row) or {JOURNAL}} if files else set()
         requests = set(device["seq"].iloc[stalled])

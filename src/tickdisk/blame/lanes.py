@@ -88,8 +88,8 @@ class ThreadWaits:
         A thread is absent before it begins and after it ends. The thread must have another wait.
         """
         low, high = np.searchsorted(self._starts, [lane * self.keys.span_ns, (lane + 1) * self.keys.span_ns])
-        own = low + np.flatnonzero(self._present[low:high])
-        return int(self.start_ns[own[0]]), int(self.end_ns[own[-1]])
+        present = low + np.flatnonzero(self._present[low:high])
+        return int(self.start_ns[present[0]]), int(self.end_ns[present[-1]])
 
     def overlapping(self, lane: Integers, start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
         """Returns (window, wait) for every pair of a window [start_ns, end_ns) of a lane and a wait of this lane that overlap.

@@ -52,9 +52,9 @@ def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
         """Returns the share of the times between turns that are alike, or 0 if it is no loop, and the turns."""
         starts_ns = ends_ns[lengths_ns >= least_ns]
         gaps_ns = np.diff(starts_ns) if starts_ns.size >= _FEWEST_TURNS else np.zeros(1, np.int64)
-        found = Loop(int(np.median(gaps_ns)), starts_ns)
-        fits = _SHORTEST_NS <= found.period_ns <= _LONGEST_NS and starts_ns.size * found.period_ns >= _LEAST_SEEN * seen_ns
-        return float(np.mean(np.abs(gaps_ns - found.period_ns) < _ALIKE * found.period_ns)) if fits else 0.0, found
+        loop = Loop(int(np.median(gaps_ns)), starts_ns)
+        fits = _SHORTEST_NS <= loop.period_ns <= _LONGEST_NS and starts_ns.size * loop.period_ns >= _LEAST_SEEN * seen_ns
+        return float(np.mean(np.abs(gaps_ns - loop.period_ns) < _ALIKE * loop.period_ns)) if fits else 0.0, loop
 
     coarse_ns = np.unique(np.quantile(lengths_ns, _LENGTHS))
     best = int(np.argmax([turns(least_ns)[0] for least_ns in coarse_ns]))

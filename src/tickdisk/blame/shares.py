@@ -108,8 +108,8 @@ def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
     row = pd.Series(np.arange(len(ticks)), index=ticks["tick"])[io["tick"]].to_numpy()
     scale = (ticks["late_storage_ns"] / storage_ns.where(storage_ns > 0, 1)).to_numpy()
     for by in _PARTS:
-        for name, own in io.assign(row=row).groupby(io[by].where(io[by] != "", "unknown")):
-            ns = np.bincount(own["row"], weights=own["ns"], minlength=len(ticks))
+        for name, waits in io.assign(row=row).groupby(io[by].where(io[by] != "", "unknown")):
+            ns = np.bincount(waits["row"], weights=waits["ns"], minlength=len(ticks))
             columns["busy", by, str(name)], columns["late", by, str(name)] = ns, ns * scale
     table = pd.DataFrame(columns)
     table.columns = table.columns.to_flat_index()
@@ -120,8 +120,10 @@ def overlapping(ticks: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool
     """Returns for each tick whether it overlaps any of the intervals, such as an injected stall. An end does not belong to it."""
     start = ticks["start_ns"].to_numpy()[:, None]
     end = start + ticks["gap_ns"].to_numpy()[:, None]
-    found: NDArray[np.bool_] = ((intervals["start_ns"].to_numpy() < end) & (intervals["end_ns"].to_numpy() > start)).any(axis=1)
-    return found
+    overlaps: NDArray[np.bool_] = ((intervals["start_ns"].to_numpy() < end) & (intervals["end_ns"].to_numpy() > start)).any(
+        axis=1
+    )
+    return overlaps
 
 
 def _resampled(
@@ -134,8 +136,8 @@ def _resampled(
         index = stats.stationary_indices(len(life), length, samples, rng)
         times = np.bincount((index + len(life) * np.arange(samples)[:, None]).ravel(), minlength=index.size).reshape(index.shape)
         drawn.append(times @ life)
-    chosen = rng.integers(len(lives), size=(samples, len(lives)))
-    sums: NDArray[np.float64] = np.stack(drawn)[chosen, np.arange(samples)[:, None]].sum(axis=1)
+    life_of_draw = rng.integers(len(lives), size=(samples, len(lives)))
+    sums: NDArray[np.float64] = np.stack(drawn)[life_of_draw, np.arange(samples)[:, None]].sum(axis=1)
     return sums
 
 

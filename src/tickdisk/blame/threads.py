@@ -23,8 +23,8 @@ def threads(evidence: Evidence) -> pd.DataFrame:
     is busy while it computes or waits for a core, but not while it waits for storage or for another thread.
     """
     rows = [
-        _thread(int(str(number)), own.sort_values("start_ns"))
-        for number, own in evidence.waits[evidence.waits["kind"] != "absent"].groupby("thread")
+        _thread(int(str(number)), waits.sort_values("start_ns"))
+        for number, waits in evidence.waits[evidence.waits["kind"] != "absent"].groupby("thread")
     ]
     columns = ["thread", "name", "seen_ns", "computing_ns", "io_ns", "lock_ns", "run_queue_ns", "busy_ns", "period_ns"]
     table = pd.DataFrame(rows, columns=columns)

@@ -61,7 +61,7 @@ def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
     files = _busiest_files(pd.concat([requests, device]))
     states = [drawn.rows(name, _covers(blame, waits, name), rest="computing") for name in threads]
     calls = [drawn.rows(name, _by_file(requests[requests["thread_name"] == name], files)) for name in threads]
-    service = [drawn.rows(str(name), _by_file(own, files)) for name, own in device.groupby("row")]
+    service = [drawn.rows(str(name), _by_file(answered, files)) for name, answered in device.groupby("row")]
     synced = requests[(requests["op"] == "sync") & (requests["thread_name"] == blame.thread_name)]
     which = np.searchsorted(ticks["start_ns"], synced["start_ns"], side="right")
     stalls = pd.DataFrame(columns=["kind", "start_ns", "end_ns"]) if evidence.injections is None else evidence.injections
@@ -122,12 +122,14 @@ class _TimeWindow:
 def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Intervals]:
     """Returns the times of each state of a thread. Storage behind the locks of the tick thread is a state of its own."""
     if name != blame.thread_name:
-        own = waits[waits["thread_name"] == name]
+        of_thread = waits[waits["thread_name"] == name]
         covers: dict[str | None, Intervals] = {
-            state: Intervals.of_rows(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()
+            state: Intervals.of_rows(of_thread[of_thread["kind"] == kind]) for kind, state in _STATE_OF.items()
         }
         # If several threads have this name, one may be absent while another runs, so their absence is not shown.
-        return covers | ({None: Intervals.of_rows(own[own["kind"] == "absent"])} if len(set(own["thread"])) == 1 else {})
+        return covers | (
+            {None: Intervals.of_rows(of_thread[of_thread["kind"] == "absent"])} if len(set(of_thread["thread"])) == 1 else {}
+        )
     links, direct = blame.links, blame.links["depth"] == 0
     covers = {
         state: Intervals.of_rows(links[(direct | (kind == "sleep")) & (links["kind"] == kind)])
@@ -168,7 +170,7 @@ def _busiest_files(table: pd.DataFrame) -> list[str]:
 
 def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str | None, Intervals]:
     shown = table["file"].where(table["file"].isin(files), OTHER_FILES).map(lambda path: Path(path).name)
-    return {str(name): Intervals.of_rows(own) for name, own in table.groupby(shown)}
+    return {str(name): Intervals.of_rows(rows) for name, rows in table.groupby(shown)}
 
 
 def _stacked(ticks: pd.DataFrame, drawn: _TimeWindow) -> pd.DataFrame:

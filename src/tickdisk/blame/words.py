@@ -72,8 +72,8 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     links = blame.links[blame.links["tick"] == tick]
     io = links[links["kind"] == "io"]
     group = io.groupby(["depth", "thread_name", "op", "call", "file"], sort=False)["ns"]
-    own = io[group.transform("sum") == group.sum().max()]
-    longest, total_ns = own.loc[own["ns"].idxmax()], int(own["ns"].sum())
+    most = io[group.transform("sum") == group.sum().max()]
+    longest, total_ns = most.loc[most["ns"].idxmax()], int(most["ns"].sum())
     file = _file(longest)
     waits = f"{_ms(total_ns)} of it "
     if longest["depth"] == 0:
@@ -88,7 +88,7 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     if longest["ns"] >= _DOMINANT_SHARE * total_ns:
         waits += at + (f" ({disk})" if disk else "")
     else:
-        waits += f" ({len(own)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
+        waits += f" ({len(most)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
     return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _DOMINANT_SHARE * storage_ns else "")
 
 
@@ -204,11 +204,11 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
     if slow.empty:
         return
     yield f"slow actions (over twice the median of their kind, and over the budget of a tick): {len(slow)} of {len(table)}"
-    for action, own in slow.groupby("action"):
-        worst = own.iloc[int(own["latency_ns"].to_numpy().argmax())]
-        share = own["storage_ns"].sum() / own["latency_ns"].sum()
+    for action, of_kind in slow.groupby("action"):
+        worst = of_kind.iloc[int(of_kind["latency_ns"].to_numpy().argmax())]
+        share = of_kind["storage_ns"].sum() / of_kind["latency_ns"].sum()
         yield (
-            f"  {action}: {len(own)}, during {percent(share)} of their time the server waited for storage; the slowest took "
+            f"  {action}: {len(of_kind)}, during {percent(share)} of their time the server waited for storage; the slowest took "
             f"{_ms(worst['latency_ns'])}, {_ms(worst['storage_ns'])} of it with storage, in tick {worst['tick']}"
         )
         if kept := explain_wait(worst):
