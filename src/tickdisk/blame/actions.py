@@ -7,6 +7,7 @@ from tickdisk.blame.attribute import Blame
 from tickdisk.blame.lanes import Intervals
 from tickdisk.blame.links import describe_waits
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.waiting import TimeKind
 
 SLOW_ACTION = 2.0
 """Factor. An action is slow if it takes more than this times the median of its kind, and more than the budget of a tick."""
@@ -32,7 +33,7 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
     if blame.evidence.actions is None:
         raise TickdiskError(f"{blame.evidence.name} has no actions; only a server life has them")
     waits, ticks, readers = blame.evidence.waits, blame.ticks, blame.evidence.readers
-    read = waits[(waits["kind"] == "io") & (False if readers is None else waits["thread_name"].str.startswith(readers))]
+    read = waits[(waits["kind"] == TimeKind.IO) & (False if readers is None else waits["thread_name"].str.startswith(readers))]
     reading = Intervals.of_rows(read)
     either = Intervals.of(
         *(np.concatenate([getattr(blame.storage, end), getattr(reading, end)]) for end in ("start_ns", "end_ns"))
@@ -64,7 +65,7 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
 def _longest_waits(blame: Blame, read: pd.DataFrame, actions: pd.DataFrame) -> pd.DataFrame:
     """Returns wait_ns and the columns WAIT for each action. They are 0 and NA if it is not slow or has no wait for storage."""
     columns = [*WAIT, "start_ns", "end_ns"]
-    links = blame.links.loc[blame.links["kind"] == "io", columns]
+    links = blame.links.loc[blame.links["kind"] == TimeKind.IO, columns]
     waits = pd.concat([links.astype(object), describe_waits(read, blame.evidence)[columns].astype(object)], ignore_index=True)
     start_ns, end_ns = (waits[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
     wait_ns = np.zeros(len(actions), dtype=np.int64)

@@ -15,6 +15,7 @@ from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import READS, FilesOnDevice
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.waiting import Cause, TimeKind
 
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
@@ -88,7 +89,7 @@ def check_injections(blame: Blame) -> pd.DataFrame:
 def _checked(blame: Blame, files: FilesOnDevice | None, injections: pd.DataFrame) -> Iterator[dict[str, Any]]:
     device, slow = blame.evidence.device, blame.ticks[blame.ticks["slow"]]
     assert device is not None
-    io = blame.links[(blame.links["kind"] == "io") & blame.links["tick"].isin(slow["tick"])]
+    io = blame.links[(blame.links["kind"] == TimeKind.IO) & blame.links["tick"].isin(slow["tick"])]
     actions = pd.DataFrame({"slow": [], "issued_ns": [], "completed_ns": []})
     if blame.evidence.actions is not None:
         actions = blame_actions(blame)
@@ -119,7 +120,7 @@ def _checked(blame: Blame, files: FilesOnDevice | None, injections: pd.DataFrame
             "named": link is not None and _agrees(link, requests, stalled_files),
             **_action(actions, start_ns, end_ns, requests, stalled_files),
             "outweighed": outweighed,
-            "blamed": tick is not None and tick["cause"] == "storage" and not outweighed,
+            "blamed": tick is not None and tick["cause"] == Cause.STORAGE and not outweighed,
         }
 
 

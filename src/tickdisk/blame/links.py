@@ -6,6 +6,7 @@ import pandas as pd
 from tickdisk.blame.evidence import Evidence
 from tickdisk.blame.lanes import NONE, Integers, ThreadWaits
 from tickdisk.blame.requests import READS, FilesOnDevice, device_requests_of, requests_of
+from tickdisk.foundation.waiting import TimeKind
 
 JOURNAL = "journal or metadata"
 """Stands in place of a file for requests of the device outside every file's extents, which belong to the file system itself."""
@@ -32,7 +33,7 @@ def describe(chain: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.
     links.insert(2, "thread_name", np.where(lane == NONE, holder, np.append(names.to_numpy(), "")[lane]))
     links.insert(3, "kind", chain["kind"])
     links.insert(4, "call", np.append(waits["call"].to_numpy(), "")[row])
-    is_io = links["kind"].to_numpy() == "io"
+    is_io = links["kind"].to_numpy() == TimeKind.IO
     io = np.unique(row[is_io])
     at = np.where(is_io, np.searchsorted(io, row), NONE)
     joined = _joined(waits.iloc[io].reset_index(drop=True), evidence).reindex(at).set_axis(links.index)

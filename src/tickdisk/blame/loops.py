@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.blame.lanes import Integers
+from tickdisk.foundation.waiting import TimeKind
 
 _SHORTEST_NS, _LONGEST_NS = 12_000_000, 1_000_000_000
 """Shortest and longest period. Runtimes have threads of their own that wake up every 10 ms."""
@@ -42,7 +43,7 @@ def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
     `waits` has the thread's rows of the waits table in the order of time, and `seen_ns` is the time in ns from the first to the
     last. A loop may rest at a condition variable, and such a wait looks like a wait for a lock.
     """
-    idle = waits[waits["kind"].isin(["sleep", "lock"])]
+    idle = waits[waits["kind"].isin([TimeKind.SLEEP, TimeKind.LOCK])]
     ends_ns = idle["end_ns"].to_numpy(np.int64)
     lengths_ns = ends_ns - idle["start_ns"].to_numpy(np.int64)
     if not ends_ns.size:

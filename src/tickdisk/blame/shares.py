@@ -11,6 +11,7 @@ from tickdisk import stats
 from tickdisk.blame.attribute import CAUSES, Blame
 from tickdisk.blame.lanes import Integers
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.waiting import Cause, TimeKind
 
 FEWEST_LIVES = 6
 """Number of server lives below which an interval says little about server lives that were not run."""
@@ -87,7 +88,7 @@ def shares(
 def _is_known(cause: str, blame: Blame) -> bool:
     """Returns whether the evidence can tell a cause. Not every runtime tells its pauses."""
     pauses = blame.evidence.pauses
-    return cause != "pause" or (pauses is not None and not pauses.empty)
+    return cause != Cause.PAUSE or (pauses is not None and not pauses.empty)
 
 
 def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
@@ -104,7 +105,7 @@ def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
         ("late", "all", "storage"): ticks["late_storage_ns"].to_numpy(),
         **{("late", "cause", cause): ticks[f"late_{cause}_ns"].to_numpy() for cause in CAUSES if _is_known(cause, blame)},
     }
-    io = blame.links[blame.links["kind"] == "io"]
+    io = blame.links[blame.links["kind"] == TimeKind.IO]
     row = pd.Series(np.arange(len(ticks)), index=ticks["tick"])[io["tick"]].to_numpy()
     scale = (ticks["late_storage_ns"] / storage_ns.where(storage_ns > 0, 1)).to_numpy()
     for by in _PARTS:
