@@ -65,7 +65,7 @@ def test_a_loop_is_found_with_its_period(period_ms: int, share: float, seed: int
     assert found["name"].tolist() == ["Server", "worker"], "the loop comes first, however busy the other is"
     assert found["period_ns"].iloc[0] == pytest.approx(period_ms * MS, abs=1.5 * MS)
     assert np.isnan(found["period_ns"].iloc[1])
-    assert found["computing_ns"].iloc[0] / found["seen_ns"].iloc[0] == pytest.approx(share, rel=0.1)
+    assert found["running_ns"].iloc[0] / found["seen_ns"].iloc[0] == pytest.approx(share, rel=0.1)
 
 
 @settings(max_examples=15, deadline=None)
@@ -108,7 +108,7 @@ def test_times_are_told_apart_and_a_wait_for_a_thread_makes_nobody_busy() -> Non
     ]
     found = threads(evidence(*rows)).set_index("name")
     assert found.index.tolist() == ["worker", "waiter"]
-    assert found.loc["worker", ["seen_ns", "computing_ns", "io_ns", "run_queue_ns", "busy_ns"]].tolist() == [
+    assert found.loc["worker", ["seen_ns", "running_ns", "io_ns", "run_queue_ns", "busy_ns"]].tolist() == [
         900 * MS,
         750 * MS,
         100 * MS,

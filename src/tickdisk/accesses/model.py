@@ -97,8 +97,8 @@ def fit(
     parts = [(did.loc[life.name].to_numpy(), seen.loc[life.name].to_numpy()) for life in lives]
     drawn = []
     for row in rng.integers(n, size=(samples, n)):
-        chosen = [parts[index] for index in row]
-        did_drawn, seen_drawn = (np.vstack(of) for of in zip(*chosen, strict=True))
+        drawn_lives = [parts[index] for index in row]
+        did_drawn, seen_drawn = (np.vstack(of) for of in zip(*drawn_lives, strict=True))
         drawn.append(_nonnegative(did_drawn, seen_drawn, _can(seen)))
     error = np.std(drawn, axis=0, ddof=1) * (n / (n - 1)) ** 0.5
     half = half_length(error, n, alpha)
@@ -153,7 +153,7 @@ def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = 
 def errors_in_turn(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
     """Measures the `errors` of the model for each life if it is fitted to all other lives. A single life has no row."""
     turns = [
-        errors(estimate([other for other in lives if other is not life], of), [life], of)
+        errors(estimate([rest for rest in lives if rest is not life], of), [life], of)
         for life in (lives if len(lives) > 1 else ())
     ]
     return pd.concat(turns, ignore_index=True) if turns else errors(pd.DataFrame(), [], of)

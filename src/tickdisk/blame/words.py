@@ -12,17 +12,11 @@ from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import interval, percent
+from tickdisk.foundation.waiting import Cause, TimeKind
 
-CAUSE_WORDS = {
-    "storage": "storage",
-    "lock": "waiting for threads",
-    "pause": "pauses of the runtime",
-    "cpu": "computing",
-    "run_queue": "waiting for a core",
-    "sleep": "its own pace",
-}
+CAUSE_WORDS = {cause.value: cause.words for cause in Cause}
 _DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "sync": "synced", "truncate": "truncated"}
-_IS_DOING = {"running": "was computing", "run_queue": "waited for a core", "unknown": "was not captured"}
+_IS_DOING = {TimeKind.RUNNING: "was computing", TimeKind.RUN_QUEUE: "waited for a core", TimeKind.UNKNOWN: "was not captured"}
 _DATA_WORDS = {"terrain": "terrain", "player": "player data", "npc": "NPCs"}
 _DOMINANT_SHARE = 0.8
 """If the longest of several waits has at least this share of their time, the sentence mentions only the longest."""
@@ -41,22 +35,22 @@ def explain(blame: Blame, tick: int) -> str:
     row = blame.ticks.set_index("tick").loc[tick].to_dict()
     took = f"tick {tick} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else f"second {tick}"
     parts = {
-        "storage": row["storage_ns"],
-        "lock": row["lock_ns"] - row["lock_storage_ns"],
-        "pause": row["pause_ns"],
-        "cpu": row["running_ns"],
-        "run_queue": row["run_queue_ns"],
+        Cause.STORAGE: row["storage_ns"],
+        Cause.LOCK: row["lock_ns"] - row["lock_storage_ns"],
+        Cause.PAUSE: row["pause_ns"],
+        Cause.CPU: row["running_ns"],
+        Cause.RUN_QUEUE: row["run_queue_ns"],
     }
     match row["cause"]:
-        case "storage":
+        case Cause.STORAGE:
             main = _storage(blame, tick, int(row["storage_ns"]))
-        case "lock":
+        case Cause.LOCK:
             main = _lock(blame, tick)
-        case "pause":
+        case Cause.PAUSE:
             main = f"{_ms(row['pause_ns'])} of it in pauses of the runtime ({_pauses(blame, row)})"
-        case "cpu" | "run_queue" as cause:
+        case Cause.CPU | Cause.RUN_QUEUE as cause:
             main = f"{_ms(parts[cause])} of it {CAUSE_WORDS[cause]}"
-        case "sleep" | "":
+        case Cause.SLEEP | "":
             main = f"{_ms(row['sleep_ns'])} of it asleep"
         case unknown:
             raise TickdiskError(f"tick {tick} has the unknown cause {unknown}; take one of {', '.join(CAUSES)}")
@@ -70,10 +64,10 @@ def explain(blame: Blame, tick: int) -> str:
 
 def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     links = blame.links[blame.links["tick"] == tick]
-    io = links[links["kind"] == "io"]
+    io = links[links["kind"] == TimeKind.IO]
     group = io.groupby(["depth", "thread_name", "op", "call", "file"], sort=False)["ns"]
-    own = io[group.transform("sum") == group.sum().max()]
-    longest, total_ns = own.loc[own["ns"].idxmax()], int(own["ns"].sum())
+    most = io[group.transform("sum") == group.sum().max()]
+    longest, total_ns = most.loc[most["ns"].idxmax()], int(most["ns"].sum())
     file = _file(longest)
     waits = f"{_ms(total_ns)} of it "
     if longest["depth"] == 0:
@@ -88,7 +82,7 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     if longest["ns"] >= _DOMINANT_SHARE * total_ns:
         waits += at + (f" ({disk})" if disk else "")
     else:
-        waits += f" ({len(own)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
+        waits += f" ({len(most)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
     return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _DOMINANT_SHARE * storage_ns else "")
 
 
@@ -194,13 +188,8 @@ def _of_threads(blame: Blame) -> Iterator[str]:
     for row in ordered.to_dict("records"):
         seen_ns = max(1, int(row["seen_ns"]))
         loop = "" if pd.isna(row["period_ns"]) else f"loops every {row['period_ns'] / 1e6:,.0f} ms, "
-        parts = (
-            ("computing", "computing"),
-            ("io", "storage"),
-            ("lock", "waiting for threads"),
-            ("run_queue", "waiting for a core"),
-        )
-        spent = ", ".join(f"{word} {percent(row[f'{part}_ns'] / seen_ns)}" for part, word in parts)
+        kinds = (TimeKind.RUNNING, TimeKind.IO, TimeKind.LOCK, TimeKind.RUN_QUEUE)
+        spent = ", ".join(f"{kind.words} {percent(row[f'{kind}_ns'] / seen_ns)}" for kind in kinds)
         yield f"  {row['name']}: {loop}{spent}"
 
 
@@ -210,11 +199,11 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
     if slow.empty:
         return
     yield f"slow actions (over twice the median of their kind, and over the budget of a tick): {len(slow)} of {len(table)}"
-    for action, own in slow.groupby("action"):
-        worst = own.iloc[int(own["latency_ns"].to_numpy().argmax())]
-        share = own["storage_ns"].sum() / own["latency_ns"].sum()
+    for action, of_kind in slow.groupby("action"):
+        worst = of_kind.iloc[int(of_kind["latency_ns"].to_numpy().argmax())]
+        share = of_kind["storage_ns"].sum() / of_kind["latency_ns"].sum()
         yield (
-            f"  {action}: {len(own)}, during {percent(share)} of their time the server waited for storage; the slowest took "
+            f"  {action}: {len(of_kind)}, during {percent(share)} of their time the server waited for storage; the slowest took "
             f"{_ms(worst['latency_ns'])}, {_ms(worst['storage_ns'])} of it with storage, in tick {worst['tick']}"
         )
         if kept := explain_wait(worst):

@@ -134,7 +134,7 @@ def describe(
 
 
 def _parts(load: Load, files: Listing | None, alpha: float) -> tuple[dict[str, Any], dict[str, str]]:
-    found, reasons = dict[str, Any](), dict[str, str]()
+    values, reasons = dict[str, Any](), dict[str, str]()
     parts: Mapping[str, Callable[[Load], Any]] = {
         **_PARTS,
         "reuse": partial(reuse, alpha=alpha),
@@ -142,10 +142,10 @@ def _parts(load: Load, files: Listing | None, alpha: float) -> tuple[dict[str, A
     }
     for name, compute in parts.items():
         try:
-            found[name] = compute(load)
+            values[name] = compute(load)
         except TickdiskError as error:
             reasons[name] = str(error)
-    return found, reasons
+    return values, reasons
 
 
 def _share_of_files(load: Load, files: Listing | None) -> float | None:

@@ -94,24 +94,24 @@ def sequences(load: Load) -> pd.DataFrame:
     continues, begins = rows["offset"] == ends, ends.isna()
     operation = rows["op"].cat.codes
     same = operation == operation.groupby(place).shift()
-    found = []
-    for op, own in rows.groupby("op", observed=True):
-        follows, first = continues[own.index], begins[own.index]
+    table = []
+    for op, requests in rows.groupby("op", observed=True):
+        follows, first = continues[requests.index], begins[requests.index]
         # A request that goes on after one of the other operation begins a sequence of its own operation.
-        number = len(own) - int((follows & same[own.index]).sum())
-        later = len(own) - int(first.sum())
-        found.append(
+        number = len(requests) - int((follows & same[requests.index]).sum())
+        later = len(requests) - int(first.sum())
+        table.append(
             {
                 "op": op,
-                "requests": len(own),
+                "requests": len(requests),
                 "later": later,
                 "share_sequential": follows.sum() / later if later else np.nan,
                 "sequences": number,
-                "mean_requests": len(own) / number,
-                "mean_bytes": float(own["bytes"].sum()) / number,
+                "mean_requests": len(requests) / number,
+                "mean_bytes": float(requests["bytes"].sum()) / number,
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(table)
 
 
 @dataclass(frozen=True)

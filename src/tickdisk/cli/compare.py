@@ -25,13 +25,13 @@ def compare(
     """
     from tickdisk import compare as room
 
-    found = room.compare(room.load(first), room.load(second))
+    comparison = room.compare(room.load(first), room.load(second))
     if as_json:
-        print(json.dumps(found.as_dict(), indent=2))
+        print(json.dumps(comparison.as_dict(), indent=2))
     else:
-        for line in room.lines(found, all_rows=show_all):
+        for line in room.lines(comparison, all_rows=show_all):
             print(line)
-    if strict and not found.agrees:
+    if strict and not comparison.agrees:
         raise typer.Exit(1)
 
 

@@ -76,7 +76,7 @@ def inspect(
         raise TickdiskError("the standard input can be read only once; keep the trace in a file for --compare and --simulate")
     most = formats.MOST_REJECTED if most_rejected is None else most_rejected
 
-    def given(paths: list[Path], name: str) -> studies.Given:
+    def load_of(paths: list[Path], name: str) -> studies.Given:
         return studies.Given(
             formats.traces_of(paths),
             format_name,
@@ -87,7 +87,7 @@ def inspect(
             rejects=None if as_json else output.with_name(f"{output.name}.{name}rejects"),
         )
 
-    loads = [given(traces, ""), *([given(compare, "compare.")] if compare else [])]
+    loads = [load_of(traces, ""), *([load_of(compare, "compare.")] if compare else [])]
     replayed = None if simulate is None else _replayed(loads[0].traces[0], format_name, simulate)
     results, counts = studies.describe_traces(loads, published=in_project(_PUBLISHED), progress=ReadingProgress())
     if as_json:

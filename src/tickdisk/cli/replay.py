@@ -100,9 +100,9 @@ def replay(
         replayed = room.issue_simulated(planned, device.named(simulate, in_project(devices)), schedule=schedule)
     elif target is not None and simulate is None:
         _check_time(planned, room.turns_of(planned, schedule).least_s(), most_minutes)
-        made = room.prepare(planned, target, files=files)
+        prepared = room.prepare(planned, target, files=files)
         replayed = room.issue(planned, target, schedule=schedule)
-        verified = room.verify(planned, target, made)
+        verified = room.verify(planned, target, prepared)
     else:
         raise TickdiskError(
             "a replay runs either on a target folder or on a simulated device; give TARGET or --simulate, and not both"
@@ -132,9 +132,9 @@ def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None
     planned, renamed = room.rename_blanks(planned)
     streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
     room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
-    given = sum(map(len, streams.values()))
+    requests = sum(map(len, streams.values()))
     job = shlex.quote(str(for_fio / "replay.fio"))
-    print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
+    print(f"{requests} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
     for name, fresh in list(renamed.items())[-1:]:
         print(f"  renamed   {len(renamed)} files and folders, as fio's format has no blanks in names: {name} is {fresh}")
     for reason, count in {**planned.refused, **left_out}.items():

@@ -75,7 +75,7 @@ def _capture(asked: argparse.Namespace) -> None:
     words = ["tpcc", "-d", "postgres", "-H", "127.0.0.1", "-P", str(_PORT), "-U", _USER, "-D", _USER]
     words += ["--conn-params", "sslmode=disable", "--warehouses", str(asked.warehouses), "-T", str(asked.threads)]
     phases = {"p1": [*words, "prepare", "--no-check"], "p2": [*words, "run", "--time", f"{asked.seconds:g}s"]}
-    found = {}
+    captured = {}
     with memory.folder() as logs, device.up(model, size_bytes=_SIZE_BYTES) as disk:
         data = disk.mount_point / "data"
         data.mkdir()
@@ -88,9 +88,9 @@ def _capture(asked: argparse.Namespace) -> None:
                 took_s = time.monotonic() - began_s
             _forget(data)
             path = asked.folder / f"tpcc_{phase}.biosnoop.zst"
-            found[phase] = {"file": path.name, "requests": _write(lines, disk.block_device.name, path), "seconds": took_s}
+            captured[phase] = {"file": path.name, "requests": _write(lines, disk.block_device.name, path), "seconds": took_s}
     about = {
-        "phases": found,
+        "phases": captured,
         "device": model.as_dict(),
         "warehouses": asked.warehouses,
         "threads": asked.threads,
@@ -108,10 +108,10 @@ def _as_user() -> list[str]:
 
 def _program(name: str) -> Path:
     """Returns a program of PostgreSQL, which Debian keeps in a folder for each version."""
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    if not found:
+    programs = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    if not programs:
         raise TickdiskError(f"PostgreSQL's program {name} is not installed; install Debian's package postgresql")
-    return found[-1]
+    return programs[-1]
 
 
 @contextmanager

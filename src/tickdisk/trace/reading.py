@@ -96,8 +96,8 @@ class Reading:
 
     def of(self, kind: str) -> pd.DataFrame:
         """Returns the events of one kind in the order of their times, with a column for each field."""
-        found = [event for event in self.events if event.kind == kind]
-        table = pd.DataFrame(found, columns=list(Event._fields)).sort_values("ns", kind="stable", ignore_index=True)
+        events = [event for event in self.events if event.kind == kind]
+        table = pd.DataFrame(events, columns=list(Event._fields)).sort_values("ns", kind="stable", ignore_index=True)
         return table.astype(dict.fromkeys(("process", "thread", "ns", "a", "b", "c"), np.int64))
 
 
