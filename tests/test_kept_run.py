@@ -13,7 +13,6 @@ import json
 import os
 import tarfile
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from tickdisk.project import KeptPlan, read_plan
 from tickdisk.report import collect
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies import Claim
+from tickdisk.studies.statement import read_claims, read_facts
 from tickdisk.studies.tiers import tier_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -116,12 +115,11 @@ def test_its_plan_and_its_manifests_are_written_again_as_they_were(project: Path
 def test_our_run_at_paper_scale_gets_the_same_answers() -> None:
     """The reference run decides what a run of the scale smoke leaves open."""
     folder = ROOT / "data/reference/paper"
-    plan, facts = record.read(KeptPlan, folder / "plan.json"), json.loads((folder / "facts.json").read_text())
-    claims = {claim.id: claim for claim in record.read(list[Claim], folder / "claims.json")}
+    plan, facts, claims = record.read(KeptPlan, folder / "plan.json"), read_facts(folder), read_claims(folder)
     ran: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
     evidence = Evidence(facts, claims, ran, {})
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    now = json.loads(json.dumps(asdict(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"]["value"]))))
+    now = record.plain(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"].value or 0))
     if os.environ.get("TICKDISK_KEEP"):
         (KEPT / "paper_answers.json").write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")
     assert not list(differences(json.loads((KEPT / "paper_answers.json").read_text()), now))
