@@ -33,9 +33,6 @@ from tickdisk.foundation.files import read_json
 from tickdisk.foundation.process import Child
 from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
-from tickdisk.replay.experiment import _replay, experiment
-from tickdisk.replay.plan import Plan
-from tickdisk.replay.timing import differing, summarise
 from tickdisk.saving import checkpoint, store
 from tickdisk.saving.store.study import study
 from tickdisk.saving.store.trial import life_summary
@@ -286,16 +283,6 @@ def test_objects_in_records_are_described_with_their_place() -> None:
     assert units["started_unix_s"] == "s"
     (ticks,) = [block for title, block in blocks(MANIFEST).items() if title.startswith("`lives.ticks`")]
     assert {row.name: row.unit for row in ticks.rows(MANIFEST)}["rejected"] == "lines"
-
-
-def test_a_replay_is_described_key_by_key() -> None:
-    name = "results/replay/replay.json"
-    assert dict_with(experiment, "captured") == set(keys(name, "The file"))
-    own = dict_with(_replay, "tool") | dict_with(summarise, "streams")
-    assert own == set(keys(name, "Each object of `runs`"))
-    said = {row.name: row.sentence for block in ENTRIES[name].blocks for row in block.rows(name)}
-    assert set(re.findall(r"`(\w+)`", said["differing"])) == dict_with(differing, "short")
-    assert "thread, thread_name, requests" in (Plan.streams.__doc__ or "")
 
 
 def test_statements_are_described_key_by_key() -> None:
