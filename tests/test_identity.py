@@ -49,8 +49,8 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"},
     "src/tickdisk/calibrate/fidelity.py": {"fidelity", "calibration.ipynb"},
-    "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"},
-    "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"},
+    "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"} | PAPER,
+    "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"} | PAPER,
     "src/tickdisk/characterise/times.py": {"inspect.ipynb"},
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare", "page"},
@@ -66,7 +66,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/errors.py": EVERYWHERE,
     "src/tickdisk/foundation/files.py": EVERYWHERE,
-    "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK,
+    "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK | PAPER,
     "src/tickdisk/foundation/machine.py": DEVICE,
     "src/tickdisk/foundation/memory.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
@@ -76,7 +76,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
-    "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS,
+    "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER,
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/player/explore.py": LIVE,

@@ -19,10 +19,12 @@ from typing import Any
 import pytest
 import zstandard
 
+from tickdisk.calibrate import load_calibration, load_fidelity
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation import record
 from tickdisk.manifest import LifeRecord, read_manifest
 from tickdisk.project import KeptPlan, read_plan
+from tickdisk.replay import read_replays
 from tickdisk.report import collect
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
@@ -99,10 +101,16 @@ def test_a_kept_run_states_the_same_as_when_it_was_made(project: Path) -> None:
         assert not list(differences(kept, now)), f"{name}.json of the kept run changed"
 
 
-def test_its_plan_and_its_manifests_are_written_again_as_they_were(project: Path) -> None:
-    """They hold what the clients in Go and the emulator in Rust wrote."""
+def test_its_records_are_written_again_as_they_were(project: Path) -> None:
+    """The manifests hold what the clients in Go and the emulator in Rust wrote."""
     results, lives = project / "results", list[LifeRecord]()
-    assert record.plain(read_plan(results / "plan.json")) == json.loads((results / "plan.json").read_text())
+    for name, read in (
+        ("plan.json", read_plan),
+        ("calibration.json", load_calibration),
+        ("fidelity.json", load_fidelity),
+        ("replay/replay.json", read_replays),
+    ):
+        assert record.plain(read(results / name)) == json.loads((results / name).read_text())
     for path in results.glob("runs/*/manifest.json"):
         manifest = read_manifest(path.parent)
         assert record.plain(manifest) == json.loads(path.read_text())

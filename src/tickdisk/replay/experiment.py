@@ -60,7 +60,10 @@ def experiment(
         replayed=len(planned.requests),
         refused=dict(planned.refused),
         seconds=seconds,
-        streams=tuple(Stream(**row) for row in planned.streams.to_dict("records")),  # type: ignore[misc]
+        streams=tuple(
+            Stream(thread=thread, thread_name=name, requests=count)
+            for thread, name, count in planned.streams.itertuples(index=False)
+        ),
         ops={str(op): int(count) for op, count in planned.requests["op"].value_counts().items()},
         host=host.facts(),
         runs=tuple(runs),
