@@ -52,7 +52,7 @@ def facts() -> HostFacts:
     model = next(
         (
             line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
             if line.startswith("model name")
         ),
         platform.machine(),

@@ -198,7 +198,9 @@ def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | Non
     """
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - commands are built by this package
+            words, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout_s, check=False
+        )
     except FileNotFoundError as error:
         raise TickdiskError(f"{words[0]} is not installed; `tickdisk doctor` says what to install") from error
     except subprocess.TimeoutExpired as error:

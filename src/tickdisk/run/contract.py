@@ -162,10 +162,7 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     start_ns, end_ns = ticks.table["start_ns"].to_numpy(), ticks.table["end_ns"]
     gaps_ns = np.diff(start_ns)
     budget_ns = kind.ticking.budget_ns
-    # A loop may tick a little late and a little early in turn. Its mean gap then tells its period, and its median gap does not.
-    usual = float(np.mean(gaps_ns[gaps_ns < _LATE * budget_ns])) / budget_ns
-    words = f"the mean gap is {usual:.3f} budgets without late ones"
-    yield Clause("ticks keep their budget", abs(usual - 1) < _NEAR_BUDGET, words)
+    yield _budget_clause(gaps_ns, budget_ns)
     spans = bool((end_ns.dropna() >= ticks.table.loc[end_ns.notna(), "start_ns"]).all())
     yield Clause("ends of ticks", spans and bool(end_ns.notna().all()) == kind.ticking.has_end, f"{end_ns.notna().sum()} ends")
     threads = sorted(set(ticks.table["thread"].dropna()))
@@ -181,6 +178,15 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     names = {"terrain", "player"}
     yield Clause("files have a kind of data", names <= rehearsal.written, f"changed: {', '.join(sorted(rehearsal.written))}")
     yield Clause("the server reports no problem", not rehearsal.problems, "; ".join(rehearsal.problems[:2]) or "none")
+
+
+def _budget_clause(gaps_ns: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", budget_ns: int) -> Clause:
+    name, in_time_ns = "ticks keep their budget", gaps_ns[gaps_ns < _LATE * budget_ns]
+    if not in_time_ns.size:
+        return Clause(name, False, f"none of {gaps_ns.size} gaps is in time")
+    # A loop may tick a little late and a little early in turn. Its mean gap then tells its period, and its median gap does not.
+    usual = float(in_time_ns.mean()) / budget_ns
+    return Clause(name, abs(usual - 1) < _NEAR_BUDGET, f"the mean gap is {usual:.3f} budgets without late ones")
 
 
 def _end_clauses(kind: server.Server, world: Path, folder: Path, port: int) -> Iterator[Clause]:

@@ -128,10 +128,10 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory
 
 def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     started = {snapshot["started"]: snapshot for snapshot in snapshots}
-    births = [(event.process, event.a // _TICK_NS) for event in reading.events if event.kind == "thread" and event.a]
+    births = [(event.process, event.born_ns // _TICK_NS) for event in reading.events if event.kind == "thread" and event.born_ns]
     matched = {process: started[tick] for process, tick in births if tick in started}
     unseen = [snapshot for snapshot in snapshots if snapshot not in matched.values()]
-    born = {event.a for event in reading.events if event.kind == "newtask"} | {
+    born = {event.child for event in reading.events if event.kind == "newtask"} | {
         event.process for event in reading.events if event.kind == "exec"
     }
     seen = pd.concat([reading.calls["process"], reading.faults["process"]])
@@ -177,11 +177,11 @@ class _Follower:
         """Takes in a new process, which has its parent's descriptors, or a new program, for which exec closes some of them."""
         if event.kind == "newtask":
             parent = self._processes.get(event.process)
-            if parent is not None and not event.b & CLONE_THREAD:
-                self.since[event.a] = event.ns
-                child = self._processes[event.a] = _Process(parent.root, parent.cwd)
+            if parent is not None and not event.clone_flags & CLONE_THREAD:
+                self.since[event.child] = event.ns
+                child = self._processes[event.child] = _Process(parent.root, parent.cwd)
                 for fd, entry in parent.table.items():
-                    self._set(event.a, child, fd, event.ns, entry)
+                    self._set(event.child, child, fd, event.ns, entry)
         elif event.process not in self._processes:
             self.since[event.process] = event.ns
             self._processes[event.process] = _Process()

@@ -110,9 +110,9 @@ def _inodes(reading: Reading, followed: FileHistory) -> dict[tuple[int, int], st
             paths[major << _MINOR_BITS | minor, inode] = path
     for event in reading.events:
         if event.kind == "exec" and event.text.startswith("/"):
-            paths[event.a, event.b] = event.text
+            paths[event.device, event.inode] = event.text
     inodes = reading.of("inode")
-    for device, inode, opened in zip(inodes["b"], inodes["c"], followed.at(inodes, "a", "ns"), strict=True):
+    for device, inode, opened in zip(inodes["device"], inodes["inode"], followed.at(inodes, "fd", "ns"), strict=True):
         if opened != CLOSED:
             paths[device, inode] = followed.opened[opened].path
     return paths

@@ -79,7 +79,7 @@ def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
 def _absences(reading: Reading, followed: FileHistory, started_ns: int) -> pd.DataFrame:
     """Returns the intervals in which a thread did not exist, before its beginning or between its end and a next thread."""
     born, ended = reading.of("newtask"), reading.of("end")
-    births = born[born["process"].isin(followed.since.keys())].groupby("a")["ns"].apply(list).to_dict()
+    births = born[born["process"].isin(followed.since.keys())].groupby("child")["ns"].apply(list).to_dict()
     rows = [(thread, started_ns, min(at)) for thread, at in births.items()]
     for thread, ns in ended.loc[ended["process"].isin(followed.since.keys()), ["thread", "ns"]].itertuples(index=False):
         rows.append((thread, ns, min((at for at in births.get(thread, []) if at > ns), default=0)))
