@@ -6,7 +6,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.foundation.host import HostFacts, Load
 from tickdisk.foundation.table import SCHEMAS
 from tickdisk.replay import Replays, Spread
-from tickdisk.saving.store import Calibrated, Machine
+from tickdisk.saving.store import Calibrated
 
 _SPREAD = Block(
     "Each of `lag_ns`, `lag_first_tenth_ns`, `lag_last_tenth_ns`, `lost_ns` and `service_ns` has these keys:",
@@ -205,30 +205,6 @@ _GAMES = {
     "tick_hz": ("float64", "The ticks per second."),
 }
 
-_CALIBRATED = Block(
-    "The file is an object with these keys:",
-    keys_of_class(Calibrated),
-    {
-        "machine": "The times of single steps on this machine.",
-        "terms_ns": "The time of each thing that a tick does for checkpoints, by name, fitted to the lives in `fitted.parquet`.",
-        "pass_ns": "The time for an object until the writer has handed it to the page cache.",
-        "sync_ms": "The time of a checkpoint besides the writing of its bytes.",
-    },
-)
-
-_MACHINE = Block(
-    "`machine` has these keys:",
-    keys_of_class(Machine),
-    {
-        "state_bytes": "The size of the state on which the times were measured.",
-        "copy_all_ns": "The time of one copy of the whole state.",
-        "copy_random_ns": "The time of one copy of an object at a random place of the state.",
-        "lock_ns": "The time of taking and releasing one lock.",
-        "bit_ns": "The time of testing a dirty bit, counted with its neighbours.",
-        "disk_bytes_per_s": "The bandwidth of large sequential writes, with the flush at their end.",
-    },
-)
-
 REPLAY = Section(
     "The replay of captured requests",
     "The first captured life of the study of storage accesses is replayed on other devices.",
@@ -282,6 +258,6 @@ STORE = Section(
             f"{_LIFE} played one of several games.",
             (written(_MORE, _GAMES),),
         ),
-        Entry("results/store/calibrated.json", "This file holds the calibrated cost model.", (_CALIBRATED, _MACHINE)),
+        Entry("results/store/calibrated.json", "This file holds the calibrated cost model.", tuple(blocks_of(Calibrated))),
     ),
 )
