@@ -70,7 +70,7 @@ def main() -> None:
         meter = host.LoadMeter()
         with busy(given.busy, fast / "logs"):
             replayed = issue(planned, target)
-    summary = summarise(replayed.timings) | {"is_real_time": replayed.is_real_time, "load": plain(meter.read())}
+    summary = plain(summarise(replayed.timings)) | {"is_real_time": replayed.is_real_time, "load": plain(meter.read())}
     print(json.dumps(summary, indent=2))
 
 

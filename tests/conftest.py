@@ -1,5 +1,6 @@
 """What live tests share: a small project of its own, with world and calibration made once."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -10,10 +11,15 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "envs"))
 import selection  # noqa: E402 - it lies beside the programs of make
+
+settings.register_profile("tests", deadline=None)  # the machine is busy
+settings.load_profile("tests")
+gc.set_threshold(100_000, 50, 100)  # most objects of the tests live long, so that looking for garbage often finds none
 
 BIN = Path(sys.executable).parent
 PORT = 30187

@@ -1,6 +1,6 @@
 """Evidence as studies state it, with every verdict that a test asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tickdisk.foundation import record
@@ -129,6 +129,6 @@ def evidence_of(
     every = [
         said for said in (calibration, accesses, switchback, burst, inside, replay, checkpoint, store) if said.name not in without
     ]
-    facts: Mapping[str, dict[str, object]] = {name: fact.as_dict() for said in every for name, fact in said.facts.items()}
+    facts = {name: fact for said in every for name, fact in said.facts.items()}
     claims = {claim.id: claim for said in every for claim in said.claims}
     return Evidence(facts, claims, {said.name: {} for said in every}, dict.fromkeys(without, "it was left out"))

@@ -168,9 +168,9 @@ def test_the_advice_is_that_of_the_strictest_metric(good: float | None, hurts: f
 
 def test_advice_goes_by_the_metric_that_suffers_first() -> None:
     evidence = evidence_of(good=3.0, hurts=12.0)
-    facts = {name: dict(fact) for name, fact in evidence.facts.items()}
-    facts["switchback.gap_max_good_up_to"]["value"], facts["switchback.gap_max_hurts_from"]["value"] = 1.0, 3.0
-    advice = answered(replace(evidence, facts=facts)).advice
+    changed = {"switchback.gap_max_good_up_to": 1.0, "switchback.gap_max_hurts_from": 3.0}
+    facts = {name: evidence.facts[name].model_copy(update={"value": value}) for name, value in changed.items()}
+    advice = answered(replace(evidence, facts={**evidence.facts, **facts})).advice
     assert advice.startswith("While players play, latencies of up to 1 ms are shown to keep the mean tick gap, ")
     assert "and from 3 ms on the longest tick gap of an epoch is shown to exceed that." in advice
 

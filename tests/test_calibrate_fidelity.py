@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
+from records_of import HOST
 
 from tickdisk import calibrate, device
 from tickdisk.calibrate.chains import CHAINS, Chain
@@ -63,7 +64,7 @@ def _fidelity(*points: dict[str, Any]) -> calibrate.Fidelity:
     return calibrate.Fidelity.model_validate(
         {
             "schema_version": 7,
-            "machine": {},
+            "machine": HOST,
             "fio": "fio-3",
             "seconds_per_point": 1,
             "limits": {},

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from records_of import HOST
 
 from tickdisk import TickdiskError
 from tickdisk.calibrate import (
@@ -203,8 +204,8 @@ def _job(compared: str | None, queue_depth: int = 1, **values: Any) -> dict[str,
 def _calibration(*devices: tuple[DeviceModel, int, float, list[dict[str, Any]]]) -> Calibration:
     return Calibration.model_validate(
         {
-            "schema_version": 3,
-            "machine": {},
+            "schema_version": 4,
+            "machine": HOST,
             "backend": "fuse",
             "file_system": "ext4",
             "fio": "fio-3.33",
@@ -217,14 +218,14 @@ def _calibration(*devices: tuple[DeviceModel, int, float, list[dict[str, Any]]])
             "devices": [
                 {
                     "name": model.name,
-                    "model": model.as_dict(),
+                    "model": model,
                     "latency_ns": model.service_ns(4096),
                     "floor_ns": floor,
                     "floor_looks": 1,
                     "p50_ns": 1,
                     "cpu_ns_per_request": cpu_ns,
                     "floor_limited": False,
-                    "reasons": [],
+                    "reasons": (),
                     "jobs": jobs,
                 }
                 for model, floor, cpu_ns, jobs in devices

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import plan_in
+from records_of import HOST, plan_in
 
 from tickdisk import calibrate, stats
 from tickdisk.device import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
 from tickdisk.foundation.numbers import with_interval
+from tickdisk.foundation.record import plain
 from tickdisk.studies import Study
 from tickdisk.studies import calibration as calibration_study
 from tickdisk.studies.calibration import Results
@@ -61,14 +62,14 @@ def shallow(typical_ns: int, nominal_ns: int, **changed: Any) -> list[Made]:
     return [made(op, "random", 1, typical_ns, **held) for op in ("read", "write")]
 
 
-def measured() -> list[tuple[DeviceModel, int, list[str], list[Made]]]:
+def measured() -> list[tuple[DeviceModel, int, list[dict[str, str]], list[Made]]]:
     """Devices with floor, reasons and jobs: one capped, one near its model, one far from it, one with a floor only."""
     deep = made("read", "random", 32, 240_000, compared="iops", nominal_iops=134_000, ratio=0.98)
     slow = made("read", "random", 32, 9_000_000, compared="iops", nominal_iops=5333, ratio=0.7)
     pipe = made("read", "sequential", 16, 30_000_000, kept=180, ratio=0.998, **PIPES)
     unknown = made("write", "sequential", 16, 30_000_000, kept=180, **PIPES, iops=None, bandwidth_bytes_per_s=None)
     fsync = made("pwrite_fsync", "random", 1, 210_000)
-    reason = ["read_random_4k_qd1: nominal p50 0.2 us, realised 9.0 us"]
+    reason = [{"job": "read_random_4k_qd1", "values": "nominal p50 0.2 us, realised 9.0 us"}]
     return [
         (MEMORY, 213, reason, shallow(9000, 213)),
         (SSD, 6000, [], [*shallow(100_000, 100_000), deep, pipe, unknown, fsync]),
@@ -102,10 +103,10 @@ def study(folder: Path, points: list[dict[str, Any]], pipes: list[dict[str, Any]
             rows.append(raw.assign(ramp=raw.index < RAMP))
     (folder / "calibration").mkdir(exist_ok=True)
     pd.concat(rows).to_parquet(folder / "calibration" / "requests.parquet")
-    whole = {"schema_version": 3, "machine": {"cores": 2}, "backend": "fuse", "file_system": "ext4", "fio": "fio-3.33"}
+    whole = {"schema_version": 4, "machine": plain(HOST), "backend": "fuse", "file_system": "ext4", "fio": "fio-3.33"}
     whole |= {"seconds_per_job": 0.5, "ramp_s": 0.05, "started_unix_s": 1.0, "wall_s": 60.0, "limits": {}}
     write_json(folder / "calibration.json", {**whole, "requests": "calibration/requests.parquet", "devices": devices})
-    found = {"schema_version": 7, "machine": {}, "fio": "fio-3.33", "seconds_per_point": 1, "limits": {}, "pipes": pipes}
+    found = {"schema_version": 7, "machine": plain(HOST), "fio": "fio-3.33", "seconds_per_point": 1, "limits": {}, "pipes": pipes}
     write_json(folder / "fidelity.json", {**found, "points": [NO_DELAY, *points], "others": {"nbdkit": "not here"}})
     return calibrated(folder)
 

@@ -28,7 +28,7 @@ def write(folder: Path, *, period_s: float = 5.3, lives: int = 8, scale: str = "
     setup.word("arm.switchback.latency_6ms", "slow", source="plan")
     setup.word("processor", "one", source="calibration")
     evidence = evidence_of(**changed)
-    facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
+    facts = {**evidence.facts, **setup.facts}
     replace(evidence, facts=facts).save(folder)
     write_plan(folder / "plan.json", plan_of(load_config().model_copy(update={"scale": scale})))
     return folder
@@ -101,8 +101,9 @@ def test_the_command_prints_tables_and_json_and_is_strict_when_asked(run: Path, 
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("facts.json", "[]", "not a set of facts"),
-        ("claims.json", "[{}]", "not a list of claims of this version"),
+        ("facts.json", "[]", "facts.json: Input should be an object; name a folder"),
+        ("facts.json", '{"a.b": {"value": 1}}', "facts.json: key a.b.unit is missing"),
+        ("claims.json", "[{}]", "key 0.id is missing.*; name a folder that `make paper` of this version wrote"),
         ("claims.json", "{", "not JSON"),
     ],
 )

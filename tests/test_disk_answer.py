@@ -10,6 +10,7 @@ from tickdisk.device import DeviceModel, load_devices
 from tickdisk.device.parts import FitLine
 from tickdisk.profile import nearest_device
 from tickdisk.report.answers import effects_of_disk
+from tickdisk.studies import Statement
 
 CATALOGUE = {name: model for name, model in load_devices(Path("data/devices.yaml")).items() if model.tier}
 
@@ -59,12 +60,11 @@ def test_a_device_is_nearest_to_itself(name: str) -> None:
 
 def test_each_metric_is_good_suffers_or_is_not_decided() -> None:
     bounds = {"gap_mean": (6.0, 12.0), "gap_max": (1.0, 3.0), "teleport_mean": (None, 1.0)}
-    facts = {
-        f"switchback.{metric}_{key}": {"value": value}
-        for metric, values in bounds.items()
-        for key, value in zip(("good_up_to", "hurts_from"), values, strict=True)
-    }
-    assert list(effects_of_disk(2.0, facts, "our run")) == [
+    said = Statement("switchback")
+    for metric, values in bounds.items():
+        for key, value in zip(("good_up_to", "hurts_from"), values, strict=True):
+            said.fact(f"{metric}_{key}", value, "ms", source="runs")
+    assert list(effects_of_disk(2.0, said.facts, "our run")) == [
         "A disk of 2 ms has these effects on a server, by the tests of our run:",
         "  the mean tick gap is shown to stay within the margin (up to 6 ms)",
         "  the longest tick gap of an epoch is not decided: the latency lies above 1 ms, below 3 ms, where nothing was shown",

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from tickdisk import calibrate
-from tickdisk.calibrate import Calibration, DeviceResult
+from tickdisk.calibrate import Calibration, DeviceResult, Reason
 from tickdisk.cli.doctor import doctor
 from tickdisk.doctor import Check, Machine, backend_check, examine, load_check, render, tier_checks
 from tickdisk.foundation import host
@@ -212,8 +212,10 @@ def test_tiers_come_from_the_calibration(tmp_path: Path, monkeypatch: pytest.Mon
     assert "not calibrated" in tier_checks(devices(tmp_path), path)[0].detail
     path.write_text("{")
     assert "not JSON" in tier_checks(devices(tmp_path), path)[0].detail
-    base = DeviceResult.model_construct(name="", p50_ns=21_000, floor_limited=False, reasons=[])
-    fast = base.model_copy(update={"name": "fast", "floor_limited": True, "reasons": ["latency 1 us, reached 21 us"]})
+    base = DeviceResult.model_construct(name="", p50_ns=21_000, floor_limited=False, reasons=())
+    fast = base.model_copy(
+        update={"name": "fast", "floor_limited": True, "reasons": (Reason(job="", values="latency 1 us, reached 21 us"),)}
+    )
     slow = base.model_copy(update={"name": "slow", "p50_ns": 6_000_000})
     measured = Calibration.model_construct(devices=[fast, slow])
     monkeypatch.setattr(calibrate, "load_calibration", lambda asked: {path: measured}[asked])

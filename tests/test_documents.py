@@ -21,7 +21,7 @@ from tickdisk.foundation import record
 from tickdisk.project import KeptPlan
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies import Claim
+from tickdisk.studies.statement import read_claims, read_facts
 from tickdisk.studies.tiers import tier_name
 
 pytestmark = pytest.mark.prose
@@ -196,12 +196,11 @@ def test_what_is_cited_is_this_version() -> None:
 
 def test_what_the_readme_says_came_out_is_what_our_reference_says() -> None:
     folder = ROOT / "data/reference/paper"
-    facts, plan = json.loads((folder / "facts.json").read_text()), record.read(KeptPlan, folder / "plan.json")
-    claims = {claim.id: claim for claim in record.read(list[Claim], folder / "claims.json")}
+    plan, facts, claims = record.read(KeptPlan, folder / "plan.json"), read_facts(folder), read_claims(folder)
     studies: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
     evidence = Evidence(facts, claims, studies, {})
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    advice = answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"]["value"]).advice
+    advice = answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"].value or 0).advice
     text = " ".join((ROOT / "README.md").read_text().split())
     assert f"our run at paper scale: {advice[0].lower()}{advice[1:]}" in text
 

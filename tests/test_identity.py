@@ -25,6 +25,7 @@ LIVE = {arm.experiment for arm in load_arms()}
 CAPTURED = {arm.experiment for arm in load_arms() if arm.capture != "none"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
 PAGES = {"collect", "paper", "page", "check"}
+PAPER = PAGES - {"page"}
 EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 # The notebooks of server lives, and of everything with repeated lives.
 CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "other_servers.ipynb"}
@@ -48,11 +49,11 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"},
     "src/tickdisk/calibrate/fidelity.py": {"fidelity", "calibration.ipynb"},
-    "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"},
-    "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"},
+    "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"} | PAPER,
+    "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"} | PAPER,
     "src/tickdisk/characterise/times.py": {"inspect.ipynb"},
     "src/tickdisk/cli/app.py": set(),
-    "src/tickdisk/compare/comparison.py": {"compare"},
+    "src/tickdisk/compare/comparison.py": {"compare", "page"},
     "src/tickdisk/config/plan.py": OF_LIVES,  # for live cells: its outcome is in the cell
     "src/tickdisk/describe/markdown.py": set(),
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
@@ -65,18 +66,18 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/errors.py": EVERYWHERE,
     "src/tickdisk/foundation/files.py": EVERYWHERE,
-    "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK,
+    "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK | PAPER,
     "src/tickdisk/foundation/machine.py": DEVICE,
     "src/tickdisk/foundation/memory.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
-    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | {"world"},
+    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | {"world"} | PAPER,
     "src/tickdisk/foundation/record.py": EVERYWHERE,
     "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
     "src/tickdisk/foundation/waiting.py": CAPTURED | {"micro", "inside_tick.ipynb", "other_servers.ipynb"} | OF_RAW,
-    "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS,
+    "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER,
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/player/explore.py": LIVE,
@@ -92,16 +93,17 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/replay/issue.py": {"replay", "replay.ipynb"},
     "src/tickdisk/report/__init__.py": set(),
     "src/tickdisk/report/page.py": {"page"},
-    "src/tickdisk/report/publish.py": PAGES - {"page"},
+    "src/tickdisk/report/publish.py": PAPER,
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
     "src/tickdisk/saving/checkpoint/simulate.py": CHECKPOINTS,
     "src/tickdisk/saving/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/saving/store/crash.py": set(),
     "src/tickdisk/saving/store/study.py": {"store", "store.ipynb"},
-    "src/tickdisk/server/contract.py": LIVE | {"world", "inspect.ipynb"},  # it asks each server which files have which data
-    "src/tickdisk/server/luanti/server.py": LIVE | {"world", "inspect.ipynb"},
-    "src/tickdisk/server/registry.py": {"inspect.ipynb"},
+    # The notebook asks each server which files have which data, and the answers name the server.
+    "src/tickdisk/server/contract.py": LIVE | {"world", "inspect.ipynb"} | PAPER,
+    "src/tickdisk/server/luanti/server.py": LIVE | {"world", "inspect.ipynb"} | PAPER,
+    "src/tickdisk/server/registry.py": {"inspect.ipynb"} | PAPER,
     "src/tickdisk/server/ticks.py": LIVE,
     "src/tickdisk/stats/contrast.py": OF_LIVES | {"pools.ipynb"},
     "src/tickdisk/stats/quantile.py": NOTEBOOKS - {"checkpoint.ipynb", "pools.ipynb"} | {"replay", "store"},

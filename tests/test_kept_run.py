@@ -11,21 +11,22 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kept_run import KEPT, ROOT, study, unpack
 
+from tickdisk.calibrate import load_calibration, load_fidelity
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation import record
 from tickdisk.manifest import LifeRecord, read_manifest
 from tickdisk.project import KeptPlan, read_plan
+from tickdisk.replay import read_replays
 from tickdisk.report import collect
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies import Claim
+from tickdisk.studies.statement import read_claims, read_facts
 from tickdisk.studies.tiers import tier_name
 
 STATED = ("facts", "claims", "answers")
@@ -75,10 +76,16 @@ def test_a_kept_run_states_the_same_as_when_it_was_made(project: Path) -> None:
         assert not list(differences(kept, now)), f"{name}.json of the kept run changed"
 
 
-def test_its_plan_and_its_manifests_are_written_again_as_they_were(project: Path) -> None:
-    """They hold what the clients in Go and the emulator in Rust wrote."""
+def test_its_records_are_written_again_as_they_were(project: Path) -> None:
+    """The manifests hold what the clients in Go and the emulator in Rust wrote."""
     results, lives = project / "results", list[LifeRecord]()
-    assert record.plain(read_plan(results / "plan.json")) == json.loads((results / "plan.json").read_text())
+    for name, read in (
+        ("plan.json", read_plan),
+        ("calibration.json", load_calibration),
+        ("fidelity.json", load_fidelity),
+        ("replay/replay.json", read_replays),
+    ):
+        assert record.plain(read(results / name)) == json.loads((results / name).read_text())
     for path in results.glob("runs/*/manifest.json"):
         manifest = read_manifest(path.parent)
         assert record.plain(manifest) == json.loads(path.read_text())
@@ -91,12 +98,11 @@ def test_its_plan_and_its_manifests_are_written_again_as_they_were(project: Path
 def test_our_run_at_paper_scale_gets_the_same_answers() -> None:
     """The reference run decides what a run of the scale smoke leaves open."""
     folder = ROOT / "data/reference/paper"
-    plan, facts = record.read(KeptPlan, folder / "plan.json"), json.loads((folder / "facts.json").read_text())
-    claims = {claim.id: claim for claim in record.read(list[Claim], folder / "claims.json")}
+    plan, facts, claims = record.read(KeptPlan, folder / "plan.json"), read_facts(folder), read_claims(folder)
     ran: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
     evidence = Evidence(facts, claims, ran, {})
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    now = json.loads(json.dumps(asdict(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"]["value"]))))
+    now = record.plain(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"].value or 0))
     if os.environ.get("TICKDISK_KEEP"):
         (KEPT / "paper_answers.json").write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")
     assert not list(differences(json.loads((KEPT / "paper_answers.json").read_text()), now))

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import tomllib
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from evidence_of import ASKED, STUDIES, evidence_of
 from records_of import plan_of
 
 from tickdisk.config import load_config
+from tickdisk.foundation import record
 from tickdisk.project import write_plan
 from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
@@ -30,9 +31,9 @@ def written(folder: Path, evidence: Evidence) -> Path:
     results = folder / "results"
     setup = Statement("setup")
     setup.word("scale", "paper", source="plan", note="the published experiments")
-    facts = {**evidence.facts, **{name: fact.as_dict() for name, fact in setup.facts.items()}}
+    facts = {**evidence.facts, **setup.facts}
     replace(evidence, facts=facts).save(results)
-    (results / "answers.json").write_text(json.dumps(asdict(answer(evidence, ASKED, "Luanti", {"hard disk": 6.0}, 0.2))))
+    record.write(results / "answers.json", answer(evidence, ASKED, "Luanti", {"hard disk": 6.0}, 0.2))
     write_plan(results / "plan.json", plan_of(load_config()))
     (results / "comparison.json").write_text(json.dumps({"reference": None, "summary": "No reference is kept.", "rows": []}))
     return folder / "workflow/paper/paper.typ"

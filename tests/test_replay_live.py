@@ -39,15 +39,15 @@ def test_the_experiment_from_capture_to_claims(captured: Path, tmp_path: Path) -
     result = replay.experiment(
         captured, captured.parent / "world", benches, seconds=2, size_bytes=128 << 20, output=tmp_path / "out", say=said.append
     )
-    assert [run["name"] for run in result["runs"]] == ["tickdisk_fast", "fio_fast", "tickdisk_slow"]
-    assert result["captured"] == result["replayed"] + sum(result["refused"].values())
-    ours, fio, on_slow = result["runs"]
-    assert ours["requests"] == on_slow["requests"] == result["replayed"]
-    assert sum(ours["differing"].values()) == 0
-    assert fio["requests"] + sum(fio["left_out"].values()) <= result["replayed"]
-    assert ours["device_requests"]["read"] > 0, "the caches were cold"
-    assert on_slow["service_ns"]["max"] >= 5_000_000
-    assert on_slow["behind_ns"] > ours["behind_ns"]
+    assert [run.name for run in result.runs] == ["tickdisk_fast", "fio_fast", "tickdisk_slow"]
+    assert result.captured == result.replayed + sum(result.refused.values())
+    ours, fio, on_slow = result.runs
+    assert ours.requests == on_slow.requests == result.replayed
+    assert ours.differing.total == 0
+    assert fio.requests + sum(fio.left_out.values()) <= result.replayed
+    assert (ours.device_requests or {})["read"] > 0, "the caches were cold"
+    assert (on_slow.service_ns.max or 0) >= 5_000_000
+    assert on_slow.behind_ns > ours.behind_ns
     timings = table.read("replay", tmp_path / "out" / "tickdisk_slow.parquet")
     assert (timings["issued_ns"] - timings["due_ns"]).equals((timings["lag_ns"] + timings["lost_ns"]).astype("int64"))
     assert len(said) == 6

@@ -1,14 +1,14 @@
 """The replay notebook's study on made-up replays whose lateness is known: facts, verdicts, figures."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import plan_in
+from records_of import HOST, QUIET, plan_in
 
 from tickdisk import replay, stats
+from tickdisk.device import DeviceModel
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_json
@@ -38,18 +38,40 @@ def made_up(lag_ns: np.ndarray, service_ns: int) -> pd.DataFrame:
 def result(
     folder: Path, runs: dict[tuple[str, str, int], pd.DataFrame], *, refused: dict[str, int], threads: int = THREADS
 ) -> str:
-    described: list[dict[str, Any]] = []
+    described: list[replay.Run] = []
     for (tool, device, latency_ns), timings in runs.items():
         name = f"{tool}_{device}"
         table.write("replay", folder / f"{name}.parquet", timings)
-        latencies = dict.fromkeys(("read_latency_ns", "write_latency_ns", "flush_latency_ns"), latency_ns)
-        own = {"name": name, "tool": tool, "device": {"name": device, **latencies}, "table": f"{name}.parquet"}
-        load = {"pressure_cpu_share": 0.1}
-        own |= {"backend": "fuse", "file_system": "ext4"}
-        described.append({**own, "left_out": {}, "is_real_time": True, "load": load, **replay.summarise(timings)})
-    streams = [{"thread": thread, "thread_name": "t", "requests": N // threads} for thread in range(threads)]
-    counts = {"captured": N + sum(refused.values()), "replayed": N, "refused": refused, "seconds": 6, "streams": streams}
-    write_json(folder / "replay.json", {**counts, "runs": described})
+        described.append(
+            replay.Run(
+                **dict(replay.summarise(timings)),
+                name=name,
+                tool=tool,
+                backend="fuse",
+                file_system="ext4",
+                device=DeviceModel(
+                    name=device, read_latency_ns=latency_ns, write_latency_ns=latency_ns, flush_latency_ns=latency_ns
+                ),
+                floor_ns=0,
+                table=f"{name}.parquet",
+                left_out={},
+                is_real_time=True,
+                is_memory_locked=True,
+                device_requests={},
+                load=QUIET,
+            )
+        )
+    made = replay.Replays(
+        captured=N + sum(refused.values()),
+        replayed=N,
+        refused=refused,
+        seconds=6,
+        streams=tuple(replay.Stream(thread=thread, thread_name="t", requests=N // threads) for thread in range(threads)),
+        ops={},
+        host=HOST,
+        runs=tuple(described),
+    )
+    replay.write_replays(folder, made)
     return str(folder / "replay.json")
 
 

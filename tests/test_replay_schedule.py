@@ -213,7 +213,7 @@ def test_a_strict_replay_leaves_the_captured_files_however_fast_it_is(pace: str)
         replayed = replay.issue(plan, fast / "target", schedule=replay.Schedule("strict", pace, 1000 if pace == "closed" else 1))
         verified = replay.verify(plan, fast / "target", made)
     assert (replayed.timings["result"] >= 0).sum() == (plan.requests["expected"] >= 0).sum()
-    assert not any(replay.summarise(replayed.timings)["differing"].values())
+    assert not replay.summarise(replayed.timings).differing.total
     assert verified.is_right, verified
     assert verified.sentence() == "all 50 have the names and sizes that these requests leave in their captured order"
     turns = replay.turns_of(plan, replay.Schedule("strict", pace))
@@ -265,7 +265,7 @@ def test_waits_for_other_threads_count_as_time_behind() -> None:
     plan = program(FAST)
     summary = replay.summarise(replay.issue_simulated(plan, SLOW, schedule=replay.Schedule("ended")).timings)
     # The second read is due at 2 ms and waits for the first until 5 ms. Nothing else waits.
-    assert (summary["behind_ns"], summary["delayed"]) == (3 * MS, 1)
+    assert (summary.behind_ns, summary.delayed) == (3 * MS, 1)
 
 
 @pytest.fixture

@@ -59,9 +59,9 @@ def test_a_summary_splits_by_tenths_and_leaves_out_what_is_not_known() -> None:
     frame = frame.assign(issued_ns=frame["due_ns"] + lag, lag_ns=pd.array(lag, dtype="Int64"))
     frame["completed_ns"] = frame["issued_ns"] + 5
     summary = replay.summarise(frame)
-    assert [summary[f"lag_{part}_ns"]["p50"] for part in ("first_tenth", "last_tenth")] == pytest.approx([10, 30])
-    assert (summary["lag_ns"]["max"], summary["delayed"], summary["streams"]) == (30, 0, 1)
+    assert [found.p50 for found in (summary.lag_first_tenth_ns, summary.lag_last_tenth_ns)] == pytest.approx([10, 30])
+    assert (summary.lag_ns.max, summary.delayed, summary.streams) == (30, 0, 1)
     frame.loc[frame.index[1000:], "lag_ns"] = pd.NA
     summary = replay.summarise(frame)
-    assert (summary["lag_unknown"], summary["lag_ns"]["max"]) == (2000, 20)
-    assert replay.summarise(frame.head(50))["lag_ns"]["p99"] is None, "50 requests have no 99th percentile"
+    assert (summary.lag_unknown, summary.lag_ns.max) == (2000, 20)
+    assert replay.summarise(frame.head(50)).lag_ns.p99 is None, "50 requests have no 99th percentile"

@@ -66,8 +66,8 @@ def test_an_effect_that_counts_what_decided_is_a_part_of_it() -> None:
         said = Statement("s")
         said.fact("kept", kept, "lives", source="x")
         said.bound("b", source="x", statement="y", verdict="kept", evidence="z", effect="kept", n=of, counted="lives")
-        evidence = Evidence({name: fact.as_dict() for name, fact in said.facts.items()}, {}, {}, {})
-        assert _claim(said.claims[0], evidence)["here"] == f"{kept} of {of} {'life' if of == 1 else 'lives'}"
+        evidence = Evidence(said.facts, {}, {}, {})
+        assert _claim(said.claims[0], evidence).here == f"{kept} of {of} {'life' if of == 1 else 'lives'}"
 
 
 def test_a_fact_is_stated_once() -> None:

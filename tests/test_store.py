@@ -29,7 +29,9 @@ from tickdisk.saving.store import (
     started,
     verify,
 )
+from tickdisk.saving.store.child import NO_FOLDER, REFUSED
 from tickdisk.saving.store.crash import AIMED, kills_only
+from tickdisk.saving.store.life import failure
 
 SMALL = ZipfTrace(500, 0.5, state=State(rows=1_283, columns=10))
 """101 objects, of which the last is not full."""
@@ -243,3 +245,18 @@ def test_a_store_without_a_whole_checkpoint_asks_for_its_size(tmp_path: Path) ->
 def test_advice_for_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(TickdiskError, match="nowhere does not exist; create a folder on the disk"):
         CliRunner().invoke(app, ["checkpoint", "advise", str(tmp_path / "nowhere")], catch_exceptions=False)
+
+
+def test_a_life_that_ended_says_by_its_exit_code_whether_its_folder_was_refused(tmp_path: Path) -> None:
+    setting = Setting("zigzag", tmp_path)
+    refused = failure(setting, REFUSED, b"image 1 is damaged: cell 3\n")
+    assert isinstance(refused, StoreRefused)
+    assert str(refused) == "image 1 is damaged: cell 3"
+    for code, errors, words in (
+        (1, b"Traceback\nValueError: no number\n", "ValueError: no number"),
+        (NO_FOLDER, b"no space left\n", "no space left"),
+        (-9, b"", "the life was killed"),
+    ):
+        other = failure(setting, code, errors)
+        assert not isinstance(other, StoreRefused)
+        assert str(other) == f"{tmp_path}, algorithm zigzag: {words}"

@@ -23,7 +23,6 @@ from tickdisk.calibrate.summary import percentile_ns, percentile_of_runs_ns
 from tickdisk.device import NO_DELAY, DeviceModel, read_log
 from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.record import plain
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 CROSS_DEPTHS, CROSS_NS, CROSS_BYTES_PER_S = (1, 32), 1_000_000, 1_000_000_000
@@ -79,7 +78,7 @@ def measure_fidelity(
         points = [*run.points(read_log(log).to_pandas()), *crossed]
     result = Fidelity(
         schema_version=SCHEMA_VERSION,
-        machine=plain(host.facts()),
+        machine=host.facts(),
         fio=fio.version(),
         seconds_per_point=seconds,
         limits=dict(limits),

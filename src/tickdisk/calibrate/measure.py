@@ -13,13 +13,12 @@ from tickdisk.calibrate import fio, summary
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.points import BANDWIDTH_SHARE
-from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult
+from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult, Reason
 from tickdisk.calibrate.settle import Settled, excess_ns, ramp_s, settle
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.foundation import host, memory, record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole
-from tickdisk.foundation.record import plain
 
 Say = Callable[[str], None]
 _4K, _1M = 4 << 10, 1 << 20
@@ -112,7 +111,7 @@ def calibrate(
         _keep_fio_files(fast, beside / "logs")
     result = Calibration(
         schema_version=SCHEMA_VERSION,
-        machine=plain(host.facts()),
+        machine=host.facts(),
         backend=ran,
         file_system=str(on_it),
         fio=fio.version(),
@@ -157,14 +156,14 @@ class _CalibrationRun:
         cpu_ns = sum(each.cpu_ns for each in shallow) / sum(len(each.requests) for each in shallow)
         return DeviceResult(
             name=model.name,
-            model=model.as_dict(),
+            model=model,
             latency_ns=model.service_ns(_4K, "read"),
             floor_ns=settled.floor_ns,
             floor_looks=settled.looks,
             p50_ns=round(float(p50_ns)),
             cpu_ns_per_request=cpu_ns,
             floor_limited=False,
-            reasons=[],
+            reasons=(),
             jobs=[],
         )
 
@@ -201,16 +200,19 @@ def _with_ceiling(devices: list[DeviceResult]) -> list[DeviceResult]:
     ceilings = {op: max((job.bandwidth_bytes_per_s or 0 for job in pipes if job.op == op), default=0) for op in ("read", "write")}
     marked = []
     for device in devices:
-        reasons = []
+        reasons = list[Reason]()
         for job in device.jobs:
             nominal, realised = job.nominal_bandwidth_bytes_per_s, job.bandwidth_bytes_per_s
             if job.nominal_p50_ns is not None and not job.within_tolerance and device.floor_ns >= device.latency_ns:
-                reasons.append(f"{job.job}: nominal p50 {job.nominal_p50_ns / 1e3:.1f} us, realised {job.p50_ns / 1e3:.1f} us")
+                values = f"nominal p50 {job.nominal_p50_ns / 1e3:.1f} us, realised {job.p50_ns / 1e3:.1f} us"
+                reasons.append(Reason(job=job.job, values=values))
             if job.pattern == "sequential" and nominal and realised and nominal * (1 - BANDWIDTH_SHARE) > ceilings[job.op]:
-                reasons.append(f"{job.job}: nominal {nominal / 1e9:.2f} GB/s, realised {realised / 1e9:.2f} GB/s")
+                values = f"nominal {nominal / 1e9:.2f} GB/s, realised {realised / 1e9:.2f} GB/s"
+                reasons.append(Reason(job=job.job, values=values))
         if not device.jobs and device.floor_ns >= device.latency_ns:
-            reasons.append(f"nominal {device.latency_ns / 1e3:.1f} us, realised {device.p50_ns / 1e3:.1f} us")
-        marked.append(device.model_copy(update={"floor_limited": bool(reasons), "reasons": reasons}))
+            values = f"nominal {device.latency_ns / 1e3:.1f} us, realised {device.p50_ns / 1e3:.1f} us"
+            reasons.append(Reason(job="", values=values))
+        marked.append(device.model_copy(update={"floor_limited": bool(reasons), "reasons": tuple(reasons)}))
     return marked
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from tickdisk.calibrate.chains import OtherChain
-from tickdisk.foundation.record import Record, read
+from tickdisk.foundation.host import HostFacts
+from tickdisk.foundation.record import Record, Unit, read
 
 SCHEMA_VERSION: Literal[7] = 7
 ChainName = Literal["tickdisk"] | OtherChain
@@ -24,36 +25,53 @@ class Point(Record):
     """The latencies of 4 KiB random requests of one kind on one device at one queue depth, as realised and as nominal.
 
     Values are the medians of the runs of the point, and loads, as in `host.MachineLoad`, are the highest of any run. A percentile
-    is None if too few requests lie beyond it. docs/data.md describes every field.
+    is None if too few requests lie beyond it.
     """
 
     chain: ChainName
+    """The way in which the device was emulated."""
     device: str
+    """The name of the device model."""
     latency_ns: int
-    """Nominal median latency of such a request on the idle device."""
+    """The median latency of the model for a request on the idle device."""
     op: Literal["read", "write"]
-    queue_depth: int
-    runs: int
-    n: int
+    """The operation."""
+    queue_depth: Annotated[int, Unit("requests")]
+    """The number of requests that fio kept in flight."""
+    runs: Annotated[int, Unit("runs")]
+    """The number of runs that were kept."""
+    n: Annotated[int, Unit("requests")]
     """Requests of all runs."""
     p50_ns: int
+    """The realised median latency."""
     p99_ns: int | None
+    """The realised 99th percentile. It is null when fewer than ten requests lie beyond it."""
     p99_runs_ns: tuple[int | None, ...]
-    """Realised 99th percentile of each run."""
+    """The realised 99th percentile of each run."""
     p999_ns: int | None
+    """The realised 99.9th percentile. It is null when fewer than ten requests lie beyond it."""
     nominal_p50_ns: int
+    """The median latency that the model says of the same requests."""
     nominal_p99_ns: int | None
+    """The 99th percentile that the model says of them. It is null when fewer than ten lie beyond it."""
     nominal_p999_ns: int | None
+    """The 99.9th percentile that the model says of them. It is null when fewer than ten lie beyond it."""
     iops: float
+    """The realised requests per second."""
     nominal_iops: float
-    """Queue depth divided by the mean nominal latency, after Little's law."""
+    """The requests per second of the model: the queue depth over the mean latency that it says, after Little's law."""
     floor_ns: int
+    """The latency of the emulator itself that was subtracted."""
     steal_share: float
+    """The share of the cores' time that the hypervisor gave to other guests."""
     pressure_cpu_share: float
+    """The share of the time in which some task waited for a core."""
     pressure_memory_share: float
-    repeats: int
+    """The share of the time in which some task waited for memory."""
+    repeats: Annotated[int, Unit("runs")]
     """Runs that are not kept, because the machine was too loaded."""
     too_loaded: bool
+    """Whether the machine was too loaded in a run that was kept."""
 
     @property
     def p50_off_ns(self) -> int:
@@ -79,18 +97,27 @@ class Point(Record):
 class Pipe(Record):
     """The bandwidth of 1 MiB sequential requests on a device whose model has a bandwidth and no latency.
 
-    Loads are as in `host.MachineLoad`. docs/data.md describes every field.
+    Loads are as in `host.MachineLoad`.
     """
 
     chain: ChainName
+    """The way in which the device was emulated."""
     op: Literal["read", "write"]
+    """The operation."""
     nominal_bytes_per_s: float
-    bytes_per_s: float
-    n: int
+    """The bandwidth of the model."""
+    bytes_per_s: Annotated[float, Unit("B/s")]
+    """The realised bandwidth."""
+    n: Annotated[int, Unit("requests")]
+    """The number of requests."""
     steal_share: float
+    """The share of the cores' time that the hypervisor gave to other guests."""
     pressure_cpu_share: float
+    """The share of the time in which some task waited for a core."""
     pressure_memory_share: float
+    """The share of the time in which some task waited for memory."""
     too_loaded: bool
+    """Whether the machine was too loaded."""
 
     @property
     def holds(self) -> bool:
@@ -99,20 +126,25 @@ class Pipe(Record):
 
 
 class Fidelity(Record):
-    """The content of `fidelity.json`: how close emulated devices are to their models, by one measurement on one machine.
-
-    docs/data.md describes every field.
-    """
+    """The content of `fidelity.json`: how close emulated devices are to their models, by one measurement on one machine."""
 
     schema_version: Literal[7]
-    machine: Mapping[str, Any]
+    """The version of the form of this file."""
+    machine: HostFacts
+    """The machine that was measured. See *Host* below."""
     fio: str
-    seconds_per_point: float
-    limits: Mapping[str, float]
+    """The version of fio."""
+    seconds_per_point: Annotated[float, Unit("s")]
+    """The measured time of a point."""
+    limits: Annotated[Mapping[str, float], Unit("share")]
+    """The shares above which a job was repeated because the machine was too loaded, by name."""
     points: list[Point]
+    """The measured points. A point is a queue depth of a device, at which 4 KiB requests at random places were measured. A value
+    of several runs is their median, and a load is the highest of theirs."""
     pipes: list[Pipe]
+    """The measured bandwidths, each of a device that has only a bandwidth, read or written by sequential requests of 1 MiB."""
     others: dict[str, str]
-    """For each other chain, the parts that it consists of, or the reason why it was not measured."""
+    """The other ways of emulating a device: how each was built, or why it was not measured, by name."""
 
     @property
     def ceiling_iops(self) -> float:

@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from tickdisk.calibrate.fio import Op, Pattern
-from tickdisk.device import DeviceModel
+from tickdisk.device import DeviceModel, KeptModel
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.record import Record, read
+from tickdisk.foundation.host import HostFacts
+from tickdisk.foundation.record import Record, Unit, read
 
-SCHEMA_VERSION: Literal[3] = 3
+SCHEMA_VERSION: Literal[4] = 4
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -20,101 +21,141 @@ Count = Annotated[int, Field(ge=0)]
 class JobResult(Record):
     """The realised and nominal figures of one fio job on one device, as an entry of `calibration.json`.
 
-    Fields without `nominal` are realised, and loads are as in `host.MachineLoad`. docs/data.md describes every field.
+    Fields without `nominal` are realised, and loads are as in `host.MachineLoad`.
     """
 
     job: str
+    """The name of the fio job, such as `read_random_4k_qd16`."""
     op: Op
+    """The operation."""
     pattern: Pattern
+    """The order of the places that were asked for."""
     block_bytes: Annotated[int, Field(gt=0)]
-    queue_depth: Annotated[int, Field(gt=0)]
-    n: Annotated[int, Field(gt=0)]
+    """The size of a request."""
+    queue_depth: Annotated[int, Field(gt=0), Unit("requests")]
+    """The number of requests that fio kept in flight."""
+    n: Annotated[int, Field(gt=0), Unit("requests")]
     """Requests that completed after the ramp. The percentiles rest on them."""
-    n_counted: Annotated[int, Field(gt=0)]
+    n_counted: Annotated[int, Field(gt=0), Unit("requests")]
     """Requests from the start to the end of the job. fio's own count and the raw log agree on this number, or the job fails."""
-    n_device: Mapping[str, int]
+    n_device: Annotated[Mapping[str, int], Unit("requests")]
     """Requests that the device counted during the job, by operation: read, write, flush, discard."""
     p50_ns: Annotated[int, Field(gt=0)]
+    """The median latency."""
     p99_ns: int | None
-    """99th percentile. None if fewer than ten requests lie beyond it, because it is then not estimable."""
+    """The 99th percentile of the latency. It is null when fewer than ten requests lie beyond it."""
     p999_ns: int | None
+    """The 99.9th percentile of the latency. It is null when fewer than ten requests lie beyond it."""
     iops: Positive | None
-    """Requests per second from the start of the job to the last completion. None if that time is less than a millisecond."""
+    """Requests per second from the start of the job to the last completion. It is null for a job that was shorter than a
+    millisecond."""
     bandwidth_bytes_per_s: Positive | None
+    """The bandwidth of the whole job. It is null for a job that was shorter than a millisecond."""
     nominal_p50_ns: Count | None
-    """Nominal median at queue depth 1. None for other depths, and for `pwrite_fsync`, because the file system decides how many
-    requests it makes to the device."""
+    """The median latency of the model for random requests that come one at a time. It is null for other depths, and for
+    `pwrite_fsync`, because the file system decides how many requests it makes to the device."""
     nominal_iops: Positive | None
-    """Nominal requests per second. None if the model sets no limit."""
+    """The requests per second of the model. It is null where the model sets no limit."""
     nominal_bandwidth_bytes_per_s: Positive | None
+    """The bandwidth of the model. It is null where the model sets no limit."""
     compared: Literal["p50_ns", "iops", "bandwidth_bytes_per_s"] | None
-    """The figure that is compared with the model: p50 at queue depth 1, requests per second above it, and bandwidth of sequential
-    jobs."""
-    ratio: float | None
+    """The key that is compared with the model: the latency of requests that come one at a time, the requests per second of more
+    in flight, the bandwidth of sequential jobs. It is null where the model says nothing."""
+    ratio: Annotated[float | None, Unit("ratio")]
     """Realised value of the compared figure, divided by its nominal value."""
     within_tolerance: bool | None
+    """Whether that ratio is within the tolerance."""
     steal_share: float
+    """The share of the cores' time that the hypervisor gave to other guests."""
     pressure_cpu_share: float
+    """The share of the time in which some task waited for a core."""
     pressure_io_share: float
+    """The share of the time in which some task waited for storage."""
     pressure_memory_share: float
-    repeats: Count
+    """The share of the time in which some task waited for memory."""
+    repeats: Annotated[Count, Unit("times")]
     """Times that the job was repeated because the machine was too loaded."""
     too_loaded: bool
-    """Whether the machine was still too loaded at the last repeat, which was kept."""
+    """Whether the machine was still too loaded at the last repeat, which was kept and marked."""
+
+
+class Reason(Record):
+    """A nominal value of a device that this machine does not reach, with the value that it reaches."""
+
+    job: str
+    """The name of the fio job. It is empty for a device of which only the floor was measured."""
+    values: str
+    """Both values in words."""
+
+    @property
+    def sentence(self) -> str:
+        """The name of the job, if there is one, and the values."""
+        return f"{self.job}: {self.values}" if self.job else self.values
 
 
 class DeviceResult(Record):
-    """The calibration of one device model on this machine: its floor, its realised median latency, and the results of its jobs.
-
-    docs/data.md describes every field.
+    """The calibration of one device model on this machine: its floor, its realised median latency, and the results of its
+    jobs.
     """
 
     name: str
-    model: Mapping[str, Any]
+    """The name of the device model."""
+    model: KeptModel
+    """The device model, with every parameter. See *Device model* below."""
     latency_ns: Count
     """Nominal latency of a 4 KiB read on the idle device."""
     floor_ns: Count
-    """Time that the machine adds to the model's latency, the excess of p50 at depth 1. It is subtracted from every deadline."""
-    floor_looks: Annotated[int, Field(ge=1)]
-    """Number of measurements of p50 until the floor was settled. The first was without a floor."""
+    """The latency of the emulator itself: the time by which the median of requests that come one at a time exceeds the model. It
+    is subtracted from every deadline."""
+    floor_looks: Annotated[int, Field(ge=1), Unit("measurements")]
+    """The number of measurements until the floor was settled. The first was without a floor."""
     p50_ns: Annotated[int, Field(gt=0)]
-    """Realised median at queue depth 1 with the floor subtracted, the mean of those of reads and writes."""
+    """The realised median latency of requests that come one at a time, with the floor subtracted: the mean of reads and
+    writes."""
     cpu_ns_per_request: Annotated[float, Field(ge=0)]
-    """CPU time of the emulator for a request at queue depth 1."""
+    """The processor time of the emulator for each request when requests come one at a time."""
     floor_limited: bool
-    """Whether the model has nominal values that this machine does not reach."""
-    reasons: list[str]
+    """Whether this machine cannot be as fast as the model demands."""
+    reasons: tuple[Reason, ...]
     """The nominal values that this machine does not reach, each with the value that it reaches."""
     jobs: list[JobResult]
-    """The results of the jobs. Empty for a model of which only the floor and the CPU time were measured."""
+    """The results of the fio jobs. The list is empty for a device of which only floor and processor time were measured."""
 
 
 class Calibration(Record):
     """The content of `calibration.json`: how fast emulated devices really are on this machine, and the floor of each.
 
-    The raw latencies are in `calibration/requests.parquet` beside that file. docs/data.md describes every field.
+    The raw latencies are in `calibration/requests.parquet` beside that file.
     """
 
-    schema_version: Literal[3]
-    machine: Mapping[str, Any]
+    schema_version: Literal[4]
+    """The version of the form of this file."""
+    machine: HostFacts
+    """The machine that was calibrated. See *Host* below."""
     backend: str
+    """The way in which devices were emulated, such as fuse or tree."""
     file_system: str
-    """File system on the devices. Raw jobs go to the block device below it. If the file system does not say where its files lie
-    there, raw jobs go to a file past the page cache."""
+    """The file system on the devices. Jobs without a file system go to the block device below it, or, where there is none, to a
+    file past the page cache."""
     fio: str
-    seconds_per_job: Positive
+    """The version of fio."""
+    seconds_per_job: Annotated[Positive, Unit("s")]
+    """The measured time of a job."""
     ramp_s: Positive
-    """Time that is cut from the start of every job."""
+    """The time that is cut from the start of every job."""
     started_unix_s: float
+    """The time at which the calibration began, counted from the beginning of 1970."""
     wall_s: Positive
-    limits: Mapping[str, float]
+    """The time that the calibration took."""
+    limits: Annotated[Mapping[str, float], Unit("share")]
     """Shares of the machine's load above which a job was repeated."""
     arrivals_lack: str = ""
-    """Reason why the kernel did not say when requests arrived, or an empty text if it did. If it did not, the time that the
-    emulator takes to take a request is part of the floors."""
+    """The reason for which the kernel did not tell when requests arrived; empty if it told. The time that the emulator takes to
+    take a request is then part of the floors."""
     requests: str
     """The table of raw latencies, relative to this file."""
     devices: list[DeviceResult]
+    """The devices that were calibrated."""
 
     @property
     def floors_ns(self) -> dict[str, int]:
@@ -152,17 +193,13 @@ def realised_ns(calibration: Calibration, model: DeviceModel) -> int | None:
 
 
 def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | None:
-    wanted = _parameters_of_floor(model.as_dict())
-    return next((each for each in calibration.devices if _parameters_of_floor(each.model) == wanted), None)
-
-
-def _parameters_of_floor(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the name of a model and the parameters that its floor depends on, by which its calibration is found.
+    """Returns the calibration of a model, which is found by its name and the parameters that its floor depends on.
 
     The CPU time that is burnt after replies is not among them, nor is the seed, which does not change the distribution of
     latencies.
     """
-    return {name: value for name, value in values.items() if name not in {"burn_ns", "seed"}}
+    wanted = model.with_burn(0).with_seed(0).as_dict()
+    return next((each for each in calibration.devices if each.model.with_burn(0).with_seed(0).as_dict() == wanted), None)
 
 
 def interpolate_floor(calibration: Calibration, latency_ns: int) -> int:

@@ -24,10 +24,11 @@ def compare(
     Claims of a study are compared only if its plan is the same in both runs. A claim that is open in one run does not disagree.
     """
     from tickdisk import compare as room
+    from tickdisk.foundation.record import plain
 
     comparison = room.compare(room.load(first), room.load(second))
     if as_json:
-        print(json.dumps(comparison.as_dict(), indent=2))
+        print(json.dumps(plain(comparison), indent=2))
     else:
         for line in room.lines(comparison, all_rows=show_all):
             print(line)

@@ -220,8 +220,8 @@ def profile(
 def _answer(model: device.DeviceModel) -> Iterator[str]:
     """Yields sentences about the latencies of a disk, the nearest device of the project, and what the reference run says."""
     from tickdisk import profile as room
-    from tickdisk.foundation.files import read_json
     from tickdisk.report.answers import effects_of_disk
+    from tickdisk.studies.statement import FACTS, read_facts
 
     answer = room.nearest_device(model, device.load_devices(in_project(DEVICES)))
     flushed = (
@@ -230,9 +230,9 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
     yield f"one at a time a read of 4 KiB takes {number(answer.read_ms)} ms{flushed} (medians)"
     yield f"the nearest device of {DEVICES}: {answer.nearest} ({answer.description})"
     folder = in_project(_REFERENCE)
-    if (folder / "facts.json").exists():
-        facts = read_json(folder / "facts.json")
-        source = f"our run of {facts['setup.server']['text']} in {_REFERENCE}"
+    if (folder / FACTS).exists():
+        facts = read_facts(folder)
+        source = f"our run of {facts['setup.server'].text} in {_REFERENCE}"
         yield from effects_of_disk(answer.slowest_ms, facts, source)
 
 

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -181,26 +180,26 @@ def _check_time(planned: Any, least_s: float, most_minutes: float) -> None:
     print(f"{count} requests {time}, and need up to {number(space / 1e6)} MB; --seconds replays a part", file=sys.stderr)
 
 
-def _screen(planned: Any, replayed: Any, summary: Mapping[str, Any], schedule: Any) -> str:
+def _screen(planned: Any, replayed: Any, summary: Any, schedule: Any) -> str:
     """Returns one screen of text: the requests that were replayed or refused, their cost here and in the capture, and the lag."""
     from tickdisk import replay as room
 
     streams = ", ".join(f"{row.thread_name} {row.requests}" for row in planned.streams.itertuples())
     delays = [
-        f"delay       behind earlier requests that each waits for: {_spread(summary['lost_ns'])}",
-        f"  waited    {summary['delayed']} requests; threads were behind {summary['behind_ns'] / 1e9:.3f} s",
+        f"delay       behind earlier requests that each waits for: {_spread(summary.lost_ns)}",
+        f"  waited    {summary.delayed} requests; threads were behind {summary.behind_ns / 1e9:.3f} s",
     ]
     lines = [
-        f"streams     {summary['streams']}: {streams}",
-        f"requests    {planned.captured} captured = {summary['requests']} replayed + {sum(planned.refused.values())} refused",
+        f"streams     {summary.streams}: {streams}",
+        f"requests    {planned.captured} captured = {summary.requests} replayed + {sum(planned.refused.values())} refused",
         *(f"  refused   {count} {reason}" for reason, count in planned.refused.items()),
         *room.cost_screen(room.costs(replayed.timings)),
-        f"lag         of the replay itself: {_spread(summary['lag_ns'])}",
-        f"  first tenth {_spread(summary['lag_first_tenth_ns'])}",
-        f"  last tenth  {_spread(summary['lag_last_tenth_ns'])}",
+        f"lag         of the replay itself: {_spread(summary.lag_ns)}",
+        f"  first tenth {_spread(summary.lag_first_tenth_ns)}",
+        f"  last tenth  {_spread(summary.lag_last_tenth_ns)}",
         *([] if schedule.is_closed else delays),
-        f"results     {_results(summary['differing'])}",
-        f"took        {_took(planned, summary['seconds'])}, {_kind(replayed)}",
+        f"results     {_results(summary.differing)}",
+        f"took        {_took(planned, summary.seconds)}, {_kind(replayed)}",
     ]
     return "\n".join(lines)
 
@@ -217,9 +216,9 @@ def _kind(replayed: Any) -> str:
     return f"memory {'locked' if replayed.is_memory_locked else 'not locked'}"
 
 
-def _spread(values: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{name} {'not estimable' if ns is None else f'{number(ns / 1e6)} ms'}" for name, ns in values.items())
+def _spread(values: Any) -> str:
+    return ", ".join(f"{name} {'not estimable' if ns is None else f'{number(ns / 1e6)} ms'}" for name, ns in values)
 
 
-def _results(differing: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in differing.items() if count) or "all as captured"
+def _results(differing: Any) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in differing if count) or "all as captured"

@@ -5,9 +5,29 @@ compared only if both runs have the same arms, times, players, margin and level,
 reference is a run that is kept in `data/reference`, one for each scale.
 """
 
-from tickdisk.compare.comparison import Comparison, compare
-from tickdisk.compare.reference import compare_with_reference, write_reference
+from tickdisk.compare.comparison import Comparison, Row, compare
+from tickdisk.compare.reference import (
+    Reference,
+    WithoutReference,
+    WithReference,
+    compare_with_reference,
+    read_summary,
+    write_reference,
+)
 from tickdisk.compare.side import load
 from tickdisk.compare.words import lines, summary
 
-__all__ = ["Comparison", "compare", "compare_with_reference", "lines", "load", "summary", "write_reference"]
+__all__ = [
+    "Comparison",
+    "Reference",
+    "Row",
+    "WithReference",
+    "WithoutReference",
+    "compare",
+    "compare_with_reference",
+    "lines",
+    "load",
+    "read_summary",
+    "summary",
+    "write_reference",
+]

@@ -6,16 +6,48 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tickdisk.compare.comparison import compare
+from tickdisk.compare.comparison import Comparison, Row, compare
 from tickdisk.compare.side import load
 from tickdisk.compare.words import summary
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, write_json, write_text
-from tickdisk.foundation.record import write
+from tickdisk.foundation.files import write_text
+from tickdisk.foundation.record import Record, plain, read, write
 from tickdisk.project import read_plan
+from tickdisk.studies.statement import CLAIMS, FACTS, read_claims, read_facts
 
 REFERENCES = Path("data/reference")
-_KEPT = ("facts.json", "claims.json")
+_ABOUT = "about.json"
+
+
+class Reference(Record):
+    """The content of about.json, which says where a reference comes from."""
+
+    commit: str
+    """The commit of the project that made the reference."""
+    date: str
+    """The day on which the reference was kept."""
+    scale: str
+    """The scale of the run."""
+
+
+class WithReference(Comparison):
+    """The content of comparison.json for a run whose scale has a reference."""
+
+    reference: Reference
+    """The reference with which the run is compared."""
+    summary: str
+    """The comparison in a few sentences."""
+
+
+class WithoutReference(Record):
+    """The content of comparison.json for a run whose scale has no reference."""
+
+    reference: None = None
+    """This key is null, because no reference is kept."""
+    summary: str
+    """A sentence that says so."""
+    rows: tuple[Row, ...] = ()
+    """The list is empty."""
 
 
 def write_reference(results: Path, references: Path = REFERENCES) -> Path:
@@ -31,13 +63,12 @@ def write_reference(results: Path, references: Path = REFERENCES) -> Path:
         )
     plan = read_plan(results / "plan.json")
     folder = references / plan.config.scale
-    load(results)
-    for name in _KEPT:
+    for name, kept in ((FACTS, read_facts(results)), (CLAIMS, list(read_claims(results).values()))):
         # Each fact and each claim has a line of its own, so that a diff shows what a new run changed.
-        write_text(folder / name, _lines(read_json(results / name)))
+        write_text(folder / name, _lines(plain(kept)))
     write(folder / "plan.json", plan.kept())
     made = datetime.now(UTC).date().isoformat()
-    write_json(folder / "about.json", {"commit": _git("rev-parse", "HEAD"), "date": made, "scale": folder.name})
+    write(folder / _ABOUT, Reference(commit=_git("rev-parse", "HEAD"), date=made, scale=folder.name))
     return folder
 
 
@@ -65,11 +96,18 @@ def compare_with_reference(results: Path, output: Path, references: Path = REFER
     """
     scale = read_plan(results / "plan.json").config.scale
     folder = references / scale
-    if not (folder / "about.json").exists():
+    if not (folder / _ABOUT).exists():
         said = f"No reference of scale {scale} is kept in {references}, so this run is not compared with one of ours."
-        write_json(output, {"reference": None, "summary": said, "rows": []})
+        write(output, WithoutReference(summary=said))
         return said
-    about, found = read_json(folder / "about.json"), compare(load(results), load(folder))
-    said = f"This run against our reference of {about['date']} (commit {about['commit'][:12]}): {summary(found)}"
-    write_json(output, {"reference": about, "summary": said, **found.as_dict()})
+    about, found = read(Reference, folder / _ABOUT), compare(load(results), load(folder))
+    said = f"This run against our reference of {about.date} (commit {about.commit[:12]}): {summary(found)}"
+    write(output, WithReference(reference=about, summary=said, **dict(found)))
     return said
+
+
+def read_summary(path: Path) -> str:
+    """Returns the sentences of `comparison.json` that sum it up."""
+    form: Any = WithReference | WithoutReference
+    found: WithReference | WithoutReference = read(form, path)
+    return found.summary

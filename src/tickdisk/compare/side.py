@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
+from tickdisk.foundation.record import Record, read
 from tickdisk.stats import AnyWord
+from tickdisk.studies.statement import CLAIMS, FACTS, Fact
 
 _SIZES = ("lives", "blocks", "rounds", "micro_rounds")
 """Facts of the set-up that are numbers of lives or rounds. They change the width of an interval, but not what it means."""
@@ -18,10 +19,10 @@ _ARM = "setup.arm."
 """Facts of the arms begin with this. Their notes say what an arm means, and so count as a part of the design."""
 
 
-class Compared(BaseModel):
+class Compared(Record):
     """The part of a claim that is compared. Other keys may be those of another version."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(extra="ignore")
 
     id: str
     statement: str
@@ -30,16 +31,13 @@ class Compared(BaseModel):
     """Name of the fact with the effect. It is empty if there is none."""
 
 
-_CLAIMS = TypeAdapter(list[Compared])
-
-
 @dataclass(frozen=True)
 class Side:
     """One of the two runs of a comparison."""
 
     name: str
     """Path from which the run was read."""
-    facts: Mapping[str, Mapping[str, Any]]
+    facts: Mapping[str, Fact]
     """Facts by their full name, such as `switchback.lives`."""
     claims: Mapping[str, Compared]
     """Claims by their id."""
@@ -51,15 +49,16 @@ class Side:
         of the arms, the margin and the level.
         """
         own = {
-            name: (fact["value"], fact.get("word"), fact["note"] if name.startswith(_ARM) else None)
+            name: (fact.value, fact.word, fact.note if name.startswith(_ARM) else None)
             for name, fact in self.facts.items()
             if name.startswith((f"setup.{study}.", f"{_ARM}{study}.")) and name.rpartition(".")[2] not in _SIZES
         }
-        return own | {name: self.facts[f"setup.{name}"]["value"] for name in _GENERAL if f"setup.{name}" in self.facts}
+        return own | {name: self.facts[f"setup.{name}"].value for name in _GENERAL if f"setup.{name}" in self.facts}
 
     def setup(self, name: str) -> str:
         """Returns the text of the fact `setup.NAME` about how the run was made, or "not known"."""
-        return str(self.facts.get(f"setup.{name}", {"text": "not known"})["text"])
+        fact = self.facts.get(f"setup.{name}")
+        return "not known" if fact is None else fact.text
 
 
 def load(path: Path) -> Side:
@@ -69,13 +68,6 @@ def load(path: Path) -> Side:
     folder = path.parent if path.is_file() else path
     if not folder.is_dir():
         raise TickdiskError(f"{path} does not exist; name a folder with facts.json and claims.json, such as results")
-    facts, found = read_json(folder / "facts.json"), read_json(folder / "claims.json")
-    if not isinstance(facts, dict) or not all(isinstance(each, dict) and "value" in each for each in facts.values()):
-        raise TickdiskError(f"{folder / 'facts.json'} is not a set of facts by name; name a folder that `make paper` wrote")
-    try:
-        claims = _CLAIMS.validate_python(found)
-    except ValidationError as error:
-        raise TickdiskError(
-            f"{folder / 'claims.json'} is not a list of claims of this version; run `make paper` again"
-        ) from error
+    advice = "name a folder that `make paper` of this version wrote"
+    facts, claims = read(dict[str, Fact], folder / FACTS, advice), read(list[Compared], folder / CLAIMS, advice)
     return Side(str(path), facts, {claim.id: claim for claim in claims})

@@ -1,80 +1,17 @@
 """The files of studies that have no server lives of their own: replay, cost of a capture, and saving a game's state."""
 
-from tickdisk.describe.entry import Block, Entry, Section, table_entry, written
+from tickdisk.describe.entry import Block, Entry, Section, blocks_of, table_entry, written
 from tickdisk.describe.keys import keys_of_class
+from tickdisk.device import DeviceModel
+from tickdisk.foundation.host import HostFacts, MachineLoad
 from tickdisk.foundation.table import SCHEMAS
-from tickdisk.saving.store import Calibrated, Machine
+from tickdisk.replay import Replays, Spread
+from tickdisk.saving.store import Calibrated
 
-_SPREAD = "`p50`, `p99` and `max`. A percentile that too few requests tell is null."
-
-_REPLAY = written(
-    "The file is an object with these keys:",
-    {
-        "captured": ("integer", "The number of captured requests in the time that was replayed."),
-        "replayed": ("integer", "The number of requests that were to be made again."),
-        "refused": ("object", "The number of requests that were not to be made again, by reason."),
-        "seconds": ("number", "The length of the part of the capture that was replayed."),
-        "streams": (
-            "list of objects",
-            "The captured threads, each of which is a stream of its own: `thread`, `thread_name` and the number of `requests`.",
-        ),
-        "ops": ("object", "The number of requests that were to be made again, by kind."),
-        "host": ("object", "The machine of the replay. See *Host* below."),
-        "runs": ("list of objects", "The replays."),
-    },
-    {"captured": "requests", "replayed": "requests", "refused": "requests", "seconds": "s", "ops": "requests"},
-)
-
-_REPLAY_RUN = written(
-    "Each object of `runs` has these keys:",
-    {
-        "name": ("text", "The name of the replay: tool and device."),
-        "tool": ("text", "The tool that made the requests: tickdisk or fio."),
-        "backend": ("text", "The way in which the device was emulated."),
-        "file_system": ("text or null", "The file system on the device. It is null for a replay that was simulated."),
-        "device": ("object", "The device model. See *Device model* below."),
-        "floor_ns": ("integer", "The latency of the emulator itself that was subtracted."),
-        "table": ("text", "The name of the table with the times of every request."),
-        "left_out": ("object", "The number of requests that the tool did not make or did not time, by reason."),
-        "is_real_time": ("true or false", "Whether the streams had real-time priority."),
-        "is_memory_locked": ("true or false", "Whether the memory of the tool was locked."),
-        "device_requests": (
-            "object or null",
-            "The number of requests of the device, by operation. It is null for a replay that was simulated.",
-        ),
-        "load": ("object", "The load of the machine during the replay. See *Load* below."),
-        "streams": ("integer", "The number of streams."),
-        "requests": ("integer", "The number of requests that were made."),
-        "seconds": ("number", "The time from the first due time to the last completion."),
-        "lag_unknown": ("integer", "The number of requests whose lag is not known."),
-        "lag_ns": ("object", f"The lag of the tool: {_SPREAD}"),
-        "lag_first_tenth_ns": ("object", "The lag of the first tenth of the requests, in the same form."),
-        "lag_last_tenth_ns": ("object", "The lag of the last tenth of the requests, in the same form."),
-        "lost_ns": ("object", f"The time lost to the device and to the requests before: {_SPREAD}"),
-        "delayed": ("integer", "The number of requests that had to wait for the request before them."),
-        "behind_ns": (
-            "integer",
-            "The time in which a stream had a request that was due and could not be made, summed over streams.",
-        ),
-        "service_ns": ("object", f"The time that the requests took: {_SPREAD}"),
-        "differing": (
-            "object",
-            (
-                "The number of results that were not as captured: `short` and `long` reads and writes, calls that `failed`, "
-                "and calls that `succeeded` and should have failed."
-            ),
-        ),
-    },
-    {
-        "left_out": "requests",
-        "device_requests": "requests",
-        "streams": "streams",
-        "requests": "requests",
-        "seconds": "s",
-        "lag_unknown": "requests",
-        "delayed": "requests",
-        "differing": "requests",
-    },
+_SPREAD = Block(
+    "Each of `lag_ns`, `lag_first_tenth_ns`, `lag_last_tenth_ns`, `lost_ns` and `service_ns` has these keys:",
+    keys_of_class(Spread),
+    {},
 )
 
 _REPLAY_TABLE = written(
@@ -268,35 +205,15 @@ _GAMES = {
     "tick_hz": ("float64", "The ticks per second."),
 }
 
-_CALIBRATED = Block(
-    "The file is an object with these keys:",
-    keys_of_class(Calibrated),
-    {
-        "machine": "The times of single steps on this machine.",
-        "terms_ns": "The time of each thing that a tick does for checkpoints, by name, fitted to the lives in `fitted.parquet`.",
-        "pass_ns": "The time for an object until the writer has handed it to the page cache.",
-        "sync_ms": "The time of a checkpoint besides the writing of its bytes.",
-    },
-)
-
-_MACHINE = Block(
-    "`machine` has these keys:",
-    keys_of_class(Machine),
-    {
-        "state_bytes": "The size of the state on which the times were measured.",
-        "copy_all_ns": "The time of one copy of the whole state.",
-        "copy_random_ns": "The time of one copy of an object at a random place of the state.",
-        "lock_ns": "The time of taking and releasing one lock.",
-        "bit_ns": "The time of testing a dirty bit, counted with its neighbours.",
-        "disk_bytes_per_s": "The bandwidth of large sequential writes, with the flush at their end.",
-    },
-)
-
 REPLAY = Section(
     "The replay of captured requests",
     "The first captured life of the study of storage accesses is replayed on other devices.",
     (
-        Entry("results/replay/replay.json", "This file sums up the replays.", (_REPLAY, _REPLAY_RUN)),
+        Entry(
+            "results/replay/replay.json",
+            "This file sums up the replays.",
+            (*blocks_of(Replays, elsewhere=(HostFacts, MachineLoad, DeviceModel, Spread)), _SPREAD),
+        ),
         Entry(
             "results/replay/TOOL_DEVICE.parquet",
             "Each row is a request that was made again. `tickdisk replay --output` writes the same table.",
@@ -341,6 +258,6 @@ STORE = Section(
             f"{_LIFE} played one of several games.",
             (written(_MORE, _GAMES),),
         ),
-        Entry("results/store/calibrated.json", "This file holds the calibrated cost model.", (_CALIBRATED, _MACHINE)),
+        Entry("results/store/calibrated.json", "This file holds the calibrated cost model.", tuple(blocks_of(Calibrated))),
     ),
 )

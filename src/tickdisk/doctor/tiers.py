@@ -38,7 +38,7 @@ def tier_checks(devices: Path, calibration: Path) -> list[Check]:
     return [
         Check("tiers reached", "ok" if reached else "limited", (", ".join(reached) or "none") + rest),
         *(
-            Check("floor-limited", "limited", f"{name}: {'; '.join(measured[name].reasons)}")
+            Check("floor-limited", "limited", f"{name}: {'; '.join(reason.sentence for reason in measured[name].reasons)}")
             for name in names
             if name in measured and measured[name].floor_limited
         ),

@@ -17,6 +17,7 @@ from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.names import rename_blanks
 from tickdisk.replay.plan import Plan, load_capture, plan
 from tickdisk.replay.prepare import prepare, space_needed
+from tickdisk.replay.record import Differing, Replays, Run, Spread, Stream, Summary, read_replays, write_replays
 from tickdisk.replay.schedule import ORDERS, Schedule, turns_of
 from tickdisk.replay.simulated import issue_simulated
 from tickdisk.replay.timing import behind_ns, lateness, ready_ns, summarise
@@ -27,8 +28,14 @@ __all__ = [
     "ORDERS",
     "TICKDISK",
     "Bench",
+    "Differing",
     "Plan",
+    "Replays",
+    "Run",
     "Schedule",
+    "Spread",
+    "Stream",
+    "Summary",
     "behind_ns",
     "cost_screen",
     "costs",
@@ -41,6 +48,7 @@ __all__ = [
     "payload",
     "plan",
     "prepare",
+    "read_replays",
     "ready_ns",
     "rename_blanks",
     "replay_by_fio",
@@ -50,4 +58,5 @@ __all__ = [
     "verify",
     "write_for_fio",
     "write_iolog",
+    "write_replays",
 ]

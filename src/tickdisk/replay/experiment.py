@@ -4,22 +4,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tickdisk import device
 from tickdisk.foundation import host, table
-from tickdisk.foundation.files import write_json
-from tickdisk.foundation.record import plain
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
 from tickdisk.replay.plan import Plan, load_capture, plan
 from tickdisk.replay.prepare import prepare
+from tickdisk.replay.record import Replays, Run, Stream, write_replays
 from tickdisk.replay.simulated import issue_simulated
 from tickdisk.replay.timing import summarise
 
 Say = Callable[[str], None]
 TICKDISK, FIO = "tickdisk", "fio"
-RESULT = "replay.json"
 _TARGET = "replay"
 
 
@@ -40,7 +37,7 @@ class Bench:
 
 def experiment(
     capture: Path, world: Path | None, benches: list[Bench], *, seconds: float, size_bytes: int, output: Path, say: Say = print
-) -> dict[str, Any]:
+) -> Replays:
     """Replays the beginning of a capture on each device with each tool, writes the results, and returns those in `replay.json`.
 
     Each replay has cold caches, and a new file system with the files that were in the folder `world` when the capture began, or
@@ -49,32 +46,35 @@ def experiment(
     device cannot be emulated, or fio fails.
     """
     planned = plan(load_capture(capture), files=world, seconds=seconds)
-    runs: list[dict[str, Any]] = []
+    runs: list[Run] = []
     for bench in benches:
         mounts = device.find_backend(bench.backend).abilities.mounts
         for tool in bench.tools if mounts else (TICKDISK,):
             how = f"{seconds:g} s or longer" if mounts else "simulated, because nothing can be mounted here"
             say(f"replay of {len(planned.requests)} requests by {tool} on {bench.model.name}: {how}")
-            hastened = bool(runs) and runs[-1]["is_real_time"]
+            hastened = bool(runs) and runs[-1].is_real_time
             runs.append(_replay(planned, world, bench, tool, size_bytes, output, is_real_time=hastened))
             say(_sentence(runs[-1]))
-    result = {
-        "captured": planned.captured,
-        "replayed": len(planned.requests),
-        "refused": dict(planned.refused),
-        "seconds": seconds,
-        "streams": planned.streams.to_dict("records"),
-        "ops": {str(op): int(count) for op, count in planned.requests["op"].value_counts().items()},
-        "host": plain(host.facts()),
-        "runs": runs,
-    }
-    write_json(output / RESULT, result)
+    result = Replays(
+        captured=planned.captured,
+        replayed=len(planned.requests),
+        refused=dict(planned.refused),
+        seconds=seconds,
+        streams=tuple(
+            Stream(thread=thread, thread_name=name, requests=count)
+            for thread, name, count in planned.streams.itertuples(index=False)
+        ),
+        ops={str(op): int(count) for op, count in planned.requests["op"].value_counts().items()},
+        host=host.facts(),
+        runs=tuple(runs),
+    )
+    write_replays(output, result)
     return result
 
 
 def _replay(
     planned: Plan, world: Path | None, bench: Bench, tool: str, size_bytes: int, output: Path, *, is_real_time: bool = False
-) -> dict[str, Any]:
+) -> Run:
     name = f"{tool}_{bench.model.name}"
     meter, backend = host.LoadMeter(), device.find_backend(bench.backend)
     device_requests, file_system = None, None
@@ -92,21 +92,21 @@ def _replay(
         replayed = issue_simulated(planned, bench.model)
         load = meter.read()
     table.write("replay", output / f"{name}.parquet", replayed.timings)
-    return {
-        "name": name,
-        "tool": tool,
-        "backend": backend.name,
-        "file_system": file_system,
-        "device": bench.model.as_dict(),
-        "floor_ns": bench.floor_ns,
-        "table": f"{name}.parquet",
-        "left_out": dict(replayed.left_out),
-        "is_real_time": replayed.is_real_time,
-        "is_memory_locked": replayed.is_memory_locked,
-        "device_requests": device_requests,
-        "load": plain(load),
-        **summarise(replayed.timings),
-    }
+    return Run(
+        **dict(summarise(replayed.timings)),
+        name=name,
+        tool=tool,
+        backend=backend.name,
+        file_system=file_system,
+        device=bench.model,
+        floor_ns=bench.floor_ns,
+        table=f"{name}.parquet",
+        left_out=dict(replayed.left_out),
+        is_real_time=replayed.is_real_time,
+        is_memory_locked=replayed.is_memory_locked,
+        device_requests=device_requests,
+        load=load,
+    )
 
 
 @contextmanager
@@ -133,10 +133,9 @@ def _mounted(
         yield disk
 
 
-def _sentence(run: Mapping[str, Any]) -> str:
-    lag, lost = run["lag_ns"], run["lost_ns"]
-    lags = ", ".join(f"{name} {_us(value)}" for name, value in lag.items())
-    return f"{run['name']}: lag {lags}; time lost p99 {_us(lost['p99'])}; {sum(run['differing'].values())} results differ"
+def _sentence(run: Run) -> str:
+    lags = ", ".join(f"{name} {_us(value)}" for name, value in run.lag_ns)
+    return f"{run.name}: lag {lags}; time lost p99 {_us(run.lost_ns.p99)}; {run.differing.total} results differ"
 
 
 def _us(value_ns: float | None) -> str:

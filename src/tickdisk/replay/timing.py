@@ -1,15 +1,13 @@
 """The lateness of requests in a replay, divided into the part that the tool caused and the part that earlier requests caused."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from tickdisk import stats
+from tickdisk.replay.record import Differing, Spread, Summary
 
 Integers = npt.NDArray[np.int64]
-QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
 def ready_ns(stream: npt.ArrayLike, completed_ns: npt.ArrayLike, needs: npt.NDArray[np.void] | None = None) -> Integers:
@@ -70,51 +68,39 @@ def behind_ns(stream: npt.ArrayLike, due_ns: npt.ArrayLike, lost_ns: npt.ArrayLi
     return int(np.maximum(0, end - np.maximum(due, ready_ns(stream, end))).sum())
 
 
-def summarise(timings: pd.DataFrame) -> dict[str, Any]:
-    """Sums up the table of a replay (`ReplayResult.timings`).
-
-    The keys are streams, requests, lag_unknown (requests that are left out of lag and time lost, as those after a sync in a
-    replay by fio), delayed (requests with time lost), seconds, behind_ns (see `behind_ns`), differing (see `differing`), and a
-    dict of p50, p99 and max in ns for each of lag_ns, lag_first_tenth_ns, lag_last_tenth_ns, lost_ns and service_ns (from issue
-    to completion). A quantile that the sample does not reach is None.
-    """
+def summarise(timings: pd.DataFrame) -> Summary:
+    """Sums up the table of a replay (`ReplayResult.timings`)."""
     lag, lost = (timings[name].dropna().to_numpy(float) for name in ("lag_ns", "lost_ns"))
     tenth = len(lag) // 10
-    return {
-        "streams": int(timings["thread"].nunique()),
-        "requests": len(timings),
-        "seconds": float(timings["completed_ns"].max() - timings["due_ns"].min()) / 1e9,
-        "lag_unknown": int(timings["lag_ns"].isna().sum()),
-        "lag_ns": spread(lag),
-        "lag_first_tenth_ns": spread(lag[:tenth]),
-        "lag_last_tenth_ns": spread(lag[len(lag) - tenth :]),
-        "lost_ns": spread(lost),
-        "delayed": int(np.count_nonzero(lost > 0)),
-        "behind_ns": behind_ns(timings["thread"], timings["due_ns"], timings["lost_ns"].fillna(0)),
-        "service_ns": spread((timings["completed_ns"] - timings["issued_ns"]).to_numpy(float)),
-        "differing": differing(timings),
-    }
+    return Summary(
+        streams=int(timings["thread"].nunique()),
+        requests=len(timings),
+        seconds=float(timings["completed_ns"].max() - timings["due_ns"].min()) / 1e9,
+        lag_unknown=int(timings["lag_ns"].isna().sum()),
+        lag_ns=spread(lag),
+        lag_first_tenth_ns=spread(lag[:tenth]),
+        lag_last_tenth_ns=spread(lag[len(lag) - tenth :]),
+        lost_ns=spread(lost),
+        delayed=int(np.count_nonzero(lost > 0)),
+        behind_ns=behind_ns(timings["thread"], timings["due_ns"], timings["lost_ns"].fillna(0)),
+        service_ns=spread((timings["completed_ns"] - timings["issued_ns"]).to_numpy(float)),
+        differing=differing(timings),
+    )
 
 
-def spread(values: npt.NDArray[np.float64]) -> dict[str, float | None]:
-    """Returns p50, p99 and max of values by name, in the unit of the values. Each is None if there are too few values for it."""
-    return {
-        **{name: stats.estimate(values, q) for name, q in QUANTILES.items()},
-        "max": float(values.max()) if len(values) else None,
-    }
+def spread(values: npt.NDArray[np.float64]) -> Spread:
+    """Returns the spread of times in ns."""
+    p50, p99 = (stats.estimate(values, q) for q in (0.5, 0.99))
+    return Spread(p50=p50, p99=p99, max=float(values.max()) if len(values) else None)
 
 
-def differing(timings: pd.DataFrame) -> dict[str, int]:
-    """Returns the number of results of calls in a replay that were not as captured, by kind.
-
-    `short` and `long` count reads and writes that moved fewer or more bytes, `failed` counts calls that failed in another way or
-    had succeeded in the capture, and `succeeded` counts calls that had failed in the capture.
-    """
+def differing(timings: pd.DataFrame) -> Differing:
+    """Returns the number of results of calls in a replay that were not as captured, by kind."""
     result, expected = timings["result"], timings["expected"]
     fine = (result >= 0) & (expected >= 0)
-    return {
-        "short": int((fine & (result < expected)).sum()),
-        "long": int((fine & (result > expected)).sum()),
-        "failed": int(((result < 0) & (result != expected)).sum()),
-        "succeeded": int(((result >= 0) & (expected < 0)).sum()),
-    }
+    return Differing(
+        short=int((fine & (result < expected)).sum()),
+        long=int((fine & (result > expected)).sum()),
+        failed=int(((result < 0) & (result != expected)).sum()),
+        succeeded=int(((result >= 0) & (expected < 0)).sum()),
+    )

@@ -5,9 +5,10 @@
 """
 
 from tickdisk.report.page import write_page
-from tickdisk.report.publish import check_results, collect, set_paper
+from tickdisk.report.publish import Checked, check_results, collect, set_paper
 
 __all__ = [
+    "Checked",
     "check_results",
     "collect",
     "set_paper",

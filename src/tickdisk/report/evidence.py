@@ -3,23 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, write_json
-from tickdisk.studies.statement import Claim, Statement
+from tickdisk.studies.statement import Claim, Fact, Figures, Statement, read_claims, read_facts, write_statement
 
 
 @dataclass(frozen=True)
 class Evidence:
     """Everything that the studies of a run state. The answers, the paper and the page are made from it."""
 
-    facts: Mapping[str, Mapping[str, Any]]
-    """Facts by their full name, such as `switchback.lives`, as plain JSON values."""
+    facts: Mapping[str, Fact]
+    """Facts by their full name, such as `switchback.lives`."""
     claims: Mapping[str, Claim]
     """Claims by their id."""
-    figures: Mapping[str, Mapping[str, str | None]]
+    figures: Mapping[str, Figures]
     """Figures of each study by name. The value is the reason for which a figure was not drawn, or None if it was drawn."""
     missing: Mapping[str, str]
     """Studies that this run lacks, each with the reason."""
@@ -32,33 +30,32 @@ class Evidence:
 
         `also` adds the facts of further statements, but not their claims.
         """
-        facts: dict[str, Any] = {}
+        facts: dict[str, Fact] = {}
         claims: dict[str, Claim] = {}
-        figures: dict[str, Any] = {}
+        figures: dict[str, Figures] = {}
         for folder in folders:
-            facts |= read_json(folder / "facts.json")
-            claims |= _claims(folder)
-            figures[folder.name] = read_json(folder / "figures.json")
+            facts |= read_facts(folder)
+            claims |= read_claims(folder)
+            figures[folder.name] = record.read(Figures, folder / "figures.json")
         for statement in also:
-            facts |= {name: fact.as_dict() for name, fact in statement.facts.items()}
+            facts |= statement.facts
         return cls(facts, claims, figures, dict(missing or {}))
 
     @classmethod
     def load(cls, results: Path) -> "Evidence":
         """Returns the evidence that `save` wrote into the folder of the results."""
         return cls(
-            read_json(results / "facts.json"),
-            _claims(results),
-            read_json(results / "figures.json"),
-            read_json(results / "missing.json"),
+            read_facts(results),
+            read_claims(results),
+            record.read(dict[str, Figures], results / "figures.json"),
+            record.read(dict[str, str], results / "missing.json"),
         )
 
     def save(self, results: Path) -> None:
         """Writes facts.json, claims.json, figures.json and missing.json into the folder of the results."""
-        write_json(results / "facts.json", dict(self.facts))
-        record.write(results / "claims.json", list(self.claims.values()))
-        write_json(results / "figures.json", dict(self.figures))
-        write_json(results / "missing.json", dict(self.missing))
+        write_statement(results, self.facts, self.claims.values())
+        record.write(results / "figures.json", self.figures)
+        record.write(results / "missing.json", self.missing)
 
     def has(self, study: str) -> bool:
         """Returns whether the run has results of a study."""
@@ -66,27 +63,22 @@ class Evidence:
 
     def text(self, name: str) -> str:
         """Returns a fact with its interval and unit. Raises TickdiskError if no study states it, as the methods below do."""
-        return str(self._fact(name)["text"])
+        return self._fact(name).text
 
     def short(self, name: str) -> str:
         """Returns a fact without its interval."""
-        return str(self._fact(name)["short"])
+        return self._fact(name).short
 
     def value(self, name: str) -> float | None:
         """Returns the value of a fact, or None if it was not estimable."""
-        value = self._fact(name)["value"]
+        value = self._fact(name).value
         return None if value is None else float(value)
 
     def n(self, name: str) -> int:
         """Returns the number of lives or other things that a fact rests on, or 0 if the fact has no such number."""
-        return int(self._fact(name)["n"] or 0)
+        return self._fact(name).n or 0
 
-    def _fact(self, name: str) -> Mapping[str, Any]:
+    def _fact(self, name: str) -> Fact:
         if name not in self.facts:
             raise TickdiskError(f"no study states the fact {name}; correct the name, or state it")
         return self.facts[name]
-
-
-def _claims(folder: Path) -> dict[str, Claim]:
-    """Returns the claims of a folder by their ids. An unknown key, verdict or kind of cause is a TickdiskError."""
-    return {claim.id: claim for claim in record.read(list[Claim], folder / "claims.json")}

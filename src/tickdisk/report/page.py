@@ -2,17 +2,19 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jinja2
 
+from tickdisk.compare import read_summary
 from tickdisk.experiment import STUDIES
-from tickdisk.foundation.files import read_json, write_text
+from tickdisk.foundation import record
+from tickdisk.foundation.files import write_text
 from tickdisk.foundation.numbers import joined_list, percent
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
-from tickdisk.report.answers import Asked
+from tickdisk.report.answers import ANSWERS, Answers, Asked
 from tickdisk.report.evidence import Evidence
 from tickdisk.studies.statement import Claim, singular
 
@@ -67,14 +69,14 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         confidence=percent(plan.config.decision.confidence),
         baseline=_baseline(Asked.of(plan), evidence),
         verdicts=list(dict.fromkeys(claim.verdict for claim in evidence.claims.values())),
-        studies=list(dict.fromkeys(claim["experiment"] for claim in claims)),
+        studies=list(dict.fromkeys(claim.experiment for claim in claims)),
         sources=_sources(claims),
         made=[_made(name, words, evidence) for name, words in _SETUP_LABELS.items() if f"setup.{name}" in evidence.facts],
         cells=plan.cells,
         ran={cell.hash for cell in plan.cells if has_run(results / "runs" / cell.hash)},
         files={file: words for file, words in _FILES.items() if (results / file).exists()},
-        comparison=read_json(results / "comparison.json")["summary"],
-        **read_json(results / "answers.json"),
+        comparison=read_summary(results / "comparison.json"),
+        **dict(record.read(Answers, results / ANSWERS)),
     )
     write_text(output, text)
 
@@ -88,40 +90,61 @@ def _baseline(asked: Asked, evidence: Evidence) -> str:
 def _made(name: str, words: str, evidence: Evidence) -> tuple[str, str, str]:
     """Returns a row of the table on how the run was made: a label, the text of the fact, and its limit (empty if it has none)."""
     limit = evidence.facts.get(f"setup.limit.{name.removeprefix('load.')}")
-    return words, str(evidence.facts[f"setup.{name}"]["text"]), "" if limit is None else str(limit["text"])
+    return words, evidence.facts[f"setup.{name}"].text, "" if limit is None else limit.text
 
 
-def _claim(claim: Claim, evidence: Evidence) -> dict[str, Any]:
+class _Shown(Claim):
+    """A claim with what the page shows beside its fields."""
+
+    here: str
+    """The size of the effect in words."""
+    experiment: str
+    publication: str
+
+
+@dataclass(frozen=True)
+class _Card:
+    """A card of the page about a study. `figure` is the path of its figure, or empty if that was not drawn."""
+
+    study: str
+    title: str
+    words: str
+    figure: str
+    alt: str
+    verdicts: str
+    html: str
+    ipynb: str
+
+
+def _claim(claim: Claim, evidence: Evidence) -> _Shown:
     """Returns a claim with the size of its effect in words, which is "COUNT of N" if it counts the same things as n."""
     fact = evidence.facts.get(claim.effect)
-    here = "" if fact is None else str(fact["text"])
-    if fact is not None and fact["unit"] in (claim.counted, singular(claim.counted)):
-        here = f"{str(fact['short']).removesuffix(' ' + fact['unit'])} of {claim.n_text}"
+    here = "" if fact is None else fact.text
+    if fact is not None and fact.unit in (claim.counted, singular(claim.counted)):
+        here = f"{fact.short.removesuffix(' ' + fact.unit)} of {claim.n_text}"
     publication = claim.source.partition(":")[0].partition(",")[0]
-    return {**dict(claim), "here": here, "experiment": claim.id.partition(".")[0], "publication": publication}
+    return _Shown(**dict(claim), here=here, experiment=claim.id.partition(".")[0], publication=publication)
 
 
-def _sources(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+def _sources(claims: Sequence[_Shown]) -> list[str]:
     """Returns the options of the filter by source: each publication, alone and with each outcome of its findings."""
-    published = [claim for claim in claims if claim["study"]]
-    return sorted(
-        {option for claim in published for option in (claim["publication"], f"{claim['publication']} {claim['study']}")}
-    )
+    published = [claim for claim in claims if claim.study]
+    return sorted({option for claim in published for option in (claim.publication, f"{claim.publication} {claim.study}")})
 
 
-def _card(study: str, evidence: Evidence) -> dict[str, Any]:
+def _card(study: str, evidence: Evidence) -> _Card:
     card, figures = STUDIES[study].card, evidence.figures[study]
     is_drawn = card.figure in figures and figures[card.figure] is None
-    return {
-        "study": study,
-        "title": card.title,
-        "words": card.words,
-        "figure": f"notebooks/{study}/figures/{card.figure}.svg" if is_drawn else "",
-        "alt": card.alt,
-        "verdicts": _verdicts(study, evidence.claims),
-        "html": f"notebooks/{study}.html",
-        "ipynb": f"notebooks/{study}.ipynb",
-    }
+    return _Card(
+        study=study,
+        title=card.title,
+        words=card.words,
+        figure=f"notebooks/{study}/figures/{card.figure}.svg" if is_drawn else "",
+        alt=card.alt,
+        verdicts=_verdicts(study, evidence.claims),
+        html=f"notebooks/{study}.html",
+        ipynb=f"notebooks/{study}.ipynb",
+    )
 
 
 def _verdicts(study: str, claims: Mapping[str, Claim]) -> str:

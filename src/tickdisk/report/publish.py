@@ -3,18 +3,20 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typst
 
+from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import whole, write_json
+from tickdisk.foundation.files import whole
 from tickdisk.project import read_plan
-from tickdisk.report.answers import Asked, answer
+from tickdisk.report.answers import ANSWERS, Asked, answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.setup import state_setup
+from tickdisk.server import SERVERS
 from tickdisk.studies.statement import VERDICTS
 from tickdisk.studies.tiers import tier_name
 
@@ -29,6 +31,17 @@ BODY_PAGES, PAGES, FIGURES = 14, 17, 14
 """Limits of the paper: pages of its body, pages with references and appendix, and number of figures."""
 
 
+class Checked(record.Record):
+    """The content of checked.json, which is written when the results of a run were found to be whole."""
+
+    notebooks: tuple[str, ...]
+    """The studies whose notebooks are whole."""
+    claims: Annotated[int, record.Unit("claims")]
+    """The number of claims."""
+    facts: Annotated[int, record.Unit("facts")]
+    """The number of facts."""
+
+
 def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mapping[str, str] | None = None) -> None:
     """Merges the facts, claims and figures of all studies, and answers the questions of the paper from them.
 
@@ -37,13 +50,11 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
     claims.json, figures.json, missing.json and answers.json are written there.
     """
     plan = read_plan(results / "plan.json")
-    setup = state_setup(plan, results)
-    evidence = Evidence.collect(folders, [setup], missing)
+    evidence = Evidence.collect(folders, [state_setup(plan, results)], missing)
     evidence.save(results)
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    server = str(setup["server"].word).split()[0]
-    found = answer(evidence, Asked.of(plan), server, tiers, float(setup["margin"].value or 0))
-    write_json(results / "answers.json", asdict(found))
+    found = answer(evidence, Asked.of(plan), SERVERS[plan.config.server].title, tiers, plan.config.decision.margin)
+    record.write(results / ANSWERS, found)
 
 
 def set_paper(template: Path, output: Path) -> None:
@@ -82,20 +93,30 @@ def extent(template: Path) -> Extent:
     return Extent(ask("<body-end>")[0], ask("<paper-end>")[0], len(figures))
 
 
-def _notebooks(evidence: Evidence) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Notebook:
+    """A notebook that ran, with its number of facts and the paths of its files in the folder of the results."""
+
+    name: str
+    facts: int
+    figures: Sequence[str]
+
+    @property
+    def html(self) -> str:
+        return f"notebooks/{self.name}.html"
+
+    @property
+    def files(self) -> Sequence[str]:
+        return [self.html, f"notebooks/{self.name}.ipynb", *self.figures]
+
+
+def _notebooks(evidence: Evidence) -> list[_Notebook]:
     return [
-        {
-            "name": study,
-            "title": study.replace("_", " "),
-            "html": f"notebooks/{study}.html",
-            "ipynb": f"notebooks/{study}.ipynb",
-            "facts": {name: fact for name, fact in evidence.facts.items() if name.startswith(f"{study}.")},
-            "figures": [
-                {"name": figure.replace("_", " "), "path": f"notebooks/{study}/figures/{figure}.svg"}
-                for figure, lack in figures.items()
-                if lack is None
-            ],
-        }
+        _Notebook(
+            study,
+            sum(name.startswith(f"{study}.") for name in evidence.facts),
+            [f"notebooks/{study}/figures/{figure}.svg" for figure, lack in figures.items() if lack is None],
+        )
         for study, figures in evidence.figures.items()
     ]
 
@@ -110,13 +131,13 @@ def other_host(html: str) -> str | None:
     return None if found is None else found.group(0)
 
 
-def _problems(notebooks: Sequence[Mapping[str, Any]], evidence: Evidence) -> list[str]:
+def _problems(notebooks: Sequence[_Notebook], evidence: Evidence) -> list[str]:
     problems = []
     for notebook in notebooks:
-        if not notebook["figures"]:
-            problems.append(f"notebook {notebook['name']} has no figure")
-        if len(notebook["facts"]) < _MINIMUM_FACTS:
-            problems.append(f"notebook {notebook['name']} states {len(notebook['facts'])} facts, fewer than {_MINIMUM_FACTS}")
+        if not notebook.figures:
+            problems.append(f"notebook {notebook.name} has no figure")
+        if notebook.facts < _MINIMUM_FACTS:
+            problems.append(f"notebook {notebook.name} states {notebook.facts} facts, fewer than {_MINIMUM_FACTS}")
     problems += [
         f"claim {name} has verdict {claim.verdict}"
         for name, claim in evidence.claims.items()
@@ -131,7 +152,7 @@ def _problems(notebooks: Sequence[Mapping[str, Any]], evidence: Evidence) -> lis
     ]
     if not (RESULTS / "paper.pdf").read_bytes().startswith(b"%PDF"):
         problems.append("results/paper.pdf is not a PDF")
-    for page in (RESULTS / "index.html", *(RESULTS / notebook["html"] for notebook in notebooks)):
+    for page in (RESULTS / "index.html", *(RESULTS / notebook.html for notebook in notebooks)):
         other = other_host(page.read_text(encoding="utf-8"))
         if other is not None:
             problems.append(f"{page} loads a file from another host: {other[:80]}")
@@ -147,28 +168,20 @@ def check_results(output: Path) -> list[str]:
     _check_there([RESULTS / name for name in _NEEDED])
     evidence = Evidence.load(RESULTS)
     notebooks = _notebooks(evidence)
-    _check_there([RESULTS / part for notebook in notebooks for part in _parts(notebook)])
+    _check_there([RESULTS / part for notebook in notebooks for part in notebook.files])
     problems = _problems(notebooks, evidence)
     if problems:
         raise TickdiskError(f"results are not whole: {'; '.join(problems)}; remove results/notebooks and run again")
-    write_json(
-        output,
-        {
-            "notebooks": [notebook["name"] for notebook in notebooks],
-            "claims": len(evidence.claims),
-            "facts": len(evidence.facts),
-        },
+    found = Checked(
+        notebooks=tuple(notebook.name for notebook in notebooks), claims=len(evidence.claims), facts=len(evidence.facts)
     )
+    record.write(output, found)
     width = max((len(claim.verdict) for claim in evidence.claims.values()), default=0)
     lines = [f"{claim.verdict:{width}}  n={claim.n:<3} {claim.statement}" for claim in evidence.claims.values()]
     return [
         *lines,
         f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper and page",
     ]
-
-
-def _parts(notebook: Mapping[str, Any]) -> list[str]:
-    return [notebook["html"], notebook["ipynb"], *(figure["path"] for figure in notebook["figures"])]
 
 
 def _check_there(files: Sequence[Path]) -> None:

@@ -1,11 +1,10 @@
 """States the facts about the set-up of a run: the machine, the programs, the design of the scale, and the load of the machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from tickdisk.calibrate import Calibration, load_calibration
 from tickdisk.experiment import EXPERIMENTS, OTHER_SERVERS, STUDIES, SWITCHBACK
-from tickdisk.foundation.files import read_json
 from tickdisk.manifest import Manifest, has_run, read_manifest
 from tickdisk.project import Plan
 from tickdisk.studies.statement import Statement
@@ -24,7 +23,7 @@ def state_setup(plan: Plan, results: Path) -> Statement:
     manifests = [read_manifest(folder) for folder in folders if has_run(folder)]
     _state_programs(said, plan, manifests)
     if (results / "calibration.json").exists():
-        _state_machine(said, read_json(results / "calibration.json"))
+        _state_machine(said, load_calibration(results / "calibration.json"))
     _state_load(said, plan, manifests)
     return said
 
@@ -91,14 +90,14 @@ def _state_programs(said: Statement, plan: Plan, manifests: Sequence[Manifest]) 
     said.fact("cells", len(manifests), "cells", n=cells, source="manifests", note=f"cells that ran, of {cells} planned ones")
 
 
-def _state_machine(said: Statement, calibration: Mapping[str, Any]) -> None:
-    machine, source = calibration["machine"], "calibration.json"
-    said.word("processor", machine["processor"], source=source)
-    said.fact("cores", machine["cores"], "cores", source=source)
-    said.fact("memory", machine["memory_bytes"] / (1 << 30), "GiB", source=source)
-    said.word("kernel", machine["kernel"], source=source)
-    said.word("python", machine["python"], source=source)
-    said.word("fio", calibration["fio"], source=source)
+def _state_machine(said: Statement, calibration: Calibration) -> None:
+    machine, source = calibration.machine, "calibration.json"
+    said.word("processor", machine.processor, source=source)
+    said.fact("cores", machine.cores, "cores", source=source)
+    said.fact("memory", machine.memory_bytes / (1 << 30), "GiB", source=source)
+    said.word("kernel", machine.kernel, source=source)
+    said.word("python", machine.python, source=source)
+    said.word("fio", calibration.fio, source=source)
 
 
 def _state_load(said: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:

@@ -5,18 +5,18 @@ A fact has a unit, an interval, n and a source. A claim has one verdict, and nam
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import pandas as pd
+from pydantic import Field
 
 from tickdisk.foundation import numbers, record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_json
 from tickdisk.stats import AnyWord, BoundWord, Cause, NotShown, Word
 
+FACTS, CLAIMS = "facts.json", "claims.json"
 THIS_PROJECT = "this project"
 """Source of a claim that no published study makes."""
 Kind = Literal["comparison", "bound"]
@@ -31,82 +31,66 @@ Finding = Literal["difference", "longer", "no difference"]
 """The finding of a published study about two conditions. A bound has none."""
 Outcome = Literal["upheld", "contradicted", "open", ""]
 """The outcome of a verdict of this project for a published finding. It is empty for a claim without a published finding."""
+Figures = dict[str, str | None]
+"""The content of figures.json of a study: by name, the reason why a figure was not drawn, or None for one that was drawn."""
 _SYMBOLS = {"us": "µs"}
 """Units that a person reads in another spelling than the one in files."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(record.Record):
     """A number or a word that a study states, under a full name such as `switchback.lives`."""
 
     value: float | int | None
-    """The value in `unit`. It is None for a word, and for a value that is not estimable."""
+    """The value. It is null for a word, and for a value that could not be estimated."""
     unit: str
-    """The unit, or the word for what is counted. It is empty for a plain number and for a word."""
+    """The unit of value, low and high, or the word for what is counted. It is empty for a plain number and for a word."""
     low: float | None
+    """The lower end of the interval. It is null without an interval, and for an end that is not finite."""
     high: float | None
-    """Lower and upper end of the interval in `unit`. Both are None without an interval. An end that is not finite is None."""
+    """The upper end of the interval. It is null without an interval, and for an end that is not finite."""
     n: int | None
-    """Number of lives, requests or other things that the value rests on. It is None if the value is no estimate."""
+    """The number of lives, requests or other things that the value rests on. It is null where the value is no estimate."""
     source: str
-    """File, table or study that the value comes from."""
+    """The file, table or study that the value comes from."""
     note: str
-    """A remark, which may be empty."""
-    word: str | None = None
-    """The word, if the fact is a word. Its value is None then."""
-
-    @property
-    def text(self) -> str:
-        """The fact as a person reads it, with value, interval and unit. A share is written in %."""
-        if self.word is not None:
-            return self.word
-        if self.unit == "share":
-            value, low, high = (None if part is None else 100 * part for part in (self.value, self.low, self.high))
-            text, unit = numbers.with_interval(value, low, high), "%"
-        else:
-            text, unit = numbers.with_interval(self.value, self.low, self.high), _SYMBOLS.get(self.unit, self.unit)
-        has_unit = self.value is not None and unit not in ("", "ratio")
-        return f"{text} {unit}" if has_unit else text
-
-    @property
-    def short(self) -> str:
-        """The fact as a person reads it, without its interval."""
-        return Fact(self.value, self.unit, None, None, self.n, self.source, self.note, self.word).text
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the object that facts.json holds: the fields, `text` and `short`, without `word` if that is None."""
-        values = {name: value for name, value in asdict(self).items() if name != "word" or value is not None}
-        return {**values, "text": self.text, "short": self.short}
+    """A remark; it may be empty."""
+    word: str | None = Field(default=None, exclude_if=lambda word: word is None)
+    """The word, if the fact is a word. The key is absent otherwise."""
+    text: str
+    """The fact as a person reads it, with value, interval and unit. A share is written in %."""
+    short: str
+    """The fact as a person reads it, without its interval."""
 
 
 class Claim(record.Record):
     """A question of this project or of a published study, with the verdict of the runs on this machine."""
 
     id: str
-    """Full name of the claim, `STUDY.NAME`."""
+    """The name of the claim: the study, a dot, and a name in the study."""
     kind: Kind
-    """Whether the claim compares two conditions, or is about a bound that must be kept. The possible verdicts depend on it."""
+    """Whether the claim compares two conditions or is a bound that must be kept."""
     source: str
-    """Published study that the question comes from, or `THIS_PROJECT`."""
+    """The published study that the question comes from, or `this project`."""
     statement: str
     """The question in neutral words, as an effect or a bound."""
     verdict: AnyWord
-    """One of the `VERDICTS` of its kind."""
+    """The decision. For a comparison it is different, equivalent, inconclusive or not valid; for a bound it is kept, missed,
+    inconclusive or not valid."""
     study: Outcome
-    """The outcome for a published finding: upheld, contradicted or open. It is empty for a claim of this project."""
+    """The meaning of the verdict for a published finding: upheld, contradicted or open. It is empty for a claim of ours."""
     evidence: str
-    """Reason for the verdict, in words."""
+    """The reason for the verdict, in words."""
     causes: tuple[Cause, ...]
-    """Causes for which the verdict is inconclusive or not valid. It is empty for another verdict."""
+    """The causes for which the verdict is inconclusive or not valid. The list is empty for another verdict."""
     effect: str
-    """Name of the fact that says how large the effect is. It is empty if there is no such fact."""
+    """The name of the fact that says how large the effect is. It is empty if there is no such fact."""
     facts: list[str]
-    """Full names of the facts that the claim rests on."""
+    """The names of the facts that the claim rests on."""
     n: int
-    """Number of lives, requests or other things that decided."""
+    """The number of lives, requests or other things that decided."""
     counted: str
-    """Plural of the word for what n counts."""
+    """The word for what n counts, in the plural."""
     n_text: str
     """The number n with the word for what it counts, such as "12 lives"."""
 
@@ -147,6 +131,15 @@ def _number(value: float | None) -> float | int | None:
     if value is None or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, int) else float(value)
+
+
+def _written(value: float | None, unit: str, low: float | None = None, high: float | None = None) -> str:
+    """Returns a number with its interval and its unit. A share is written in %."""
+    if unit == "share":
+        value, low, high = (None if part is None else 100 * part for part in (value, low, high))
+    symbol = "%" if unit == "share" else _SYMBOLS.get(unit, unit)
+    text = numbers.with_interval(value, low, high)
+    return text if value is None or symbol in ("", "ratio") else f"{text} {symbol}"
 
 
 def singular(unit: str) -> str:
@@ -199,11 +192,15 @@ class Statement:
         """
         low, high = interval if interval is not None else (None, None)
         unit = singular(unit) if value == 1 and isinstance(value, int) else unit
-        return self._state(name, Fact(_number(value), unit, _number(low), _number(high), n, source, note))
+        value, low, high = _number(value), _number(low), _number(high)
+        text, short = _written(value, unit, low, high), _written(value, unit)
+        fact = Fact(value=value, unit=unit, low=low, high=high, n=n, source=source, note=note, text=text, short=short)
+        return self._state(name, fact)
 
     def word(self, name: str, word: str, *, source: str, note: str = "") -> Fact:
         """States a fact that is a word or a few words, as `fact` does for a number. Its value is None."""
-        return self._state(name, Fact(None, "", None, None, None, source, note, word))
+        empty: dict[str, None] = dict.fromkeys(("value", "low", "high", "n"))
+        return self._state(name, Fact(**empty, unit="", source=source, note=note, word=word, text=word, short=word))
 
     def _state(self, name: str, fact: Fact) -> Fact:
         full = f"{self.name}.{name}"
@@ -321,5 +318,20 @@ class Statement:
 
     def save(self, folder: Path) -> None:
         """Writes facts.json and claims.json into a folder."""
-        write_json(folder / "facts.json", {name: fact.as_dict() for name, fact in self.facts.items()})
-        record.write(folder / "claims.json", self.claims)
+        write_statement(folder, self.facts, self.claims)
+
+
+def write_statement(folder: Path, facts: Mapping[str, Fact], claims: Iterable[Claim]) -> None:
+    """Writes facts.json and claims.json into a folder."""
+    record.write(folder / FACTS, facts)
+    record.write(folder / CLAIMS, list(claims))
+
+
+def read_facts(folder: Path) -> dict[str, Fact]:
+    """Returns the facts of a folder by their full names. TickdiskError is raised for a file that is missing or has other keys."""
+    return record.read(dict[str, Fact], folder / FACTS)
+
+
+def read_claims(folder: Path) -> dict[str, Claim]:
+    """Returns the claims of a folder by their ids. An unknown key, verdict or kind of cause is a TickdiskError."""
+    return {claim.id: claim for claim in record.read(list[Claim], folder / CLAIMS)}

@@ -10,10 +10,10 @@ import pandas as pd
 from IPython.display import SVG, Markdown
 
 from tickdisk import plot
+from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_json
 from tickdisk.studies.parameters import check_parameters
-from tickdisk.studies.statement import Statement
+from tickdisk.studies.statement import Figures, Statement
 
 if TYPE_CHECKING:
     import altair as alt
@@ -84,7 +84,8 @@ class Study(Generic[Results]):
             except TickdiskError as error:
                 path.unlink(missing_ok=True)
                 lacking[name] = str(error)
-        write_json(folder / "figures.json", {name: reason or None for name, reason in lacking.items()})
+        figures: Figures = {name: reason or None for name, reason in lacking.items()}
+        record.write(folder / "figures.json", figures)
         self.statement.save(folder)
         return f"{counts} in {folder}"
 

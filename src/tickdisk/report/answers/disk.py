@@ -1,13 +1,13 @@
 """Compares a disk of known latency with the facts of a run, and says which metrics are good on it and which suffer."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from tickdisk.foundation.numbers import number
 from tickdisk.report.answers.dose import METRICS
+from tickdisk.studies.statement import Fact
 
 
-def effects_of_disk(latency_ms: float, facts: Mapping[str, Mapping[str, Any]], source: str) -> Iterator[str]:
+def effects_of_disk(latency_ms: float, facts: Mapping[str, Fact], source: str) -> Iterator[str]:
     """Yields a heading and a line for each metric that the facts of a run decide about, or nothing if they decide about none.
 
     `latency_ms` is that of the slowest kind of request of the disk, and `source` is the run in words, as a part of a sentence.
@@ -29,6 +29,6 @@ def effects_of_disk(latency_ms: float, facts: Mapping[str, Mapping[str, Any]], s
         yield f"  the {title} {said}"
 
 
-def _value(facts: Mapping[str, Mapping[str, Any]], name: str) -> float | None:
-    value = facts.get(name, {"value": None})["value"]
+def _value(facts: Mapping[str, Fact], name: str) -> float | None:
+    value = facts[name].value if name in facts else None
     return None if value is None else float(value)

@@ -1,9 +1,9 @@
 """The sizing table, which says up to which storage latency each metric is good and which disk is enough, and its sentences."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tickdisk.foundation.numbers import joined_list, number, percent
+from tickdisk.foundation.record import Record
 from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
 
@@ -23,8 +23,7 @@ _NONE = "no latency tried"
 _NO_CLASS = "none is shown to be"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Record):
     """A row of the sizing table, which says for one metric on one server which storage latency and which disk are good enough."""
 
     server: str
@@ -70,25 +69,25 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
     study, _, metric = name.partition(".")
     name, own = f"{prefix}{name}", f"{prefix}{study}"
     claim = evidence.claims[f"{own}.dose_{metric}"]
-    effect = f"{evidence.facts[claim.effect]['text']} at {_dose(evidence, claim.effect)}"
+    effect = f"{evidence.facts[claim.effect].text} at {_dose(evidence, claim.effect)}"
     least = f"{evidence.text(f'{name}_least_dose_ratio')} times as long at {evidence.short(f'{name}_least_dose')}"
-    baseline, nothing = evidence.short(f"{name}_baseline"), NOT_DECIDED
-    if claim.verdict == "not valid":
-        return Row(server, study, title, nothing, nothing, nothing, baseline, effect, least, None, None, is_decided=False)
-    good, hurts = evidence.value(f"{name}_good_up_to"), evidence.value(f"{name}_hurts_from")
+    is_decided = claim.verdict != "not valid"
+    good, hurts = (evidence.value(f"{name}_{bound}") if is_decided else None for bound in ("good_up_to", "hurts_from"))
+    nothing = _NONE if is_decided else NOT_DECIDED
+    disk = _disk(None if good is None else _nominal_ms(evidence, own, good), hurts, tiers) if is_decided else nothing
     return Row(
-        server,
-        study,
-        title,
-        _NONE if good is None else f"{number(good)} ms",
-        _NONE if hurts is None else f"{number(hurts)} ms",
-        _disk(None if good is None else _nominal_ms(evidence, own, good), hurts, tiers),
-        baseline,
-        effect,
-        least,
-        good,
-        hurts,
-        is_decided=True,
+        server=server,
+        study=study,
+        metric=title,
+        good_up_to=nothing if good is None else f"{number(good)} ms",
+        suffers_from=nothing if hurts is None else f"{number(hurts)} ms",
+        disk=disk,
+        baseline=evidence.short(f"{name}_baseline"),
+        effect=effect,
+        least=least,
+        good_up_to_ms=good,
+        suffers_from_ms=hurts,
+        is_decided=is_decided,
     )
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import joined_list, percent
 from tickdisk.report.answers.why import reasons
-from tickdisk.studies.statement import Claim
+from tickdisk.studies.statement import Claim, Fact
 
 Outcome = Literal["longer", "shorter", "equivalent", "inconclusive", "not valid", "not run"]
 
@@ -30,7 +30,7 @@ class ServerResult:
 
     server: str
     claim: Claim | None
-    fact: Mapping[str, Any] | None
+    fact: Fact | None
 
     @property
     def outcome(self) -> Outcome:
@@ -39,7 +39,7 @@ class ServerResult:
             return "not run"
         match self.claim.verdict:
             case "different":
-                return "longer" if self.fact["value"] > 1 else "shorter"
+                return "longer" if (self.fact.value or 0) > 1 else "shorter"
             case "equivalent" | "inconclusive" | "not valid" as verdict:
                 return verdict
             case "kept" | "missed":
@@ -74,7 +74,7 @@ def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bo
                     cause=effect.cause,
                     quantity=effect.quantity,
                     margin=percent(effect.margin),
-                    sizes=joined_list([str(each.fact["text"]) for each in own if each.fact is not None]),
+                    sizes=joined_list([each.fact.text for each in own if each.fact is not None]),
                     reason=reasons(each.claim for each in own if each.claim is not None),
                 )
             )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tickdisk.experiment import JOIN_BURST, Arm
 from tickdisk.foundation.numbers import number
+from tickdisk.foundation.record import Record
 from tickdisk.report.answers.asked import Asked
 from tickdisk.report.answers.dose import METRICS, PLAY, Row, sentence_of_bounds, sentence_of_burst, sentences_of_metrics, sizing
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
@@ -14,9 +15,10 @@ from tickdisk.report.evidence import Evidence
 from tickdisk.stats import AnyWord
 from tickdisk.studies.tiers import tier_name
 
+ANSWERS = "answers.json"
 
-@dataclass(frozen=True)
-class Answer:
+
+class Answer(Record):
     """An answer to one of the paper's questions."""
 
     id: str
@@ -27,17 +29,16 @@ class Answer:
     """The answer, in one or more sentences."""
 
 
-@dataclass(frozen=True)
-class Answers:
+class Answers(Record):
     """The content of answers.json: a brief text, advice to an operator, the answer to each question, and the sizing table."""
 
     brief: str
     """The effects of storage latency and the advice, as the paper's abstract has them."""
     advice: str
     """The latency at which a disk is good enough, in one or two sentences."""
-    answers: Sequence[Answer]
+    answers: tuple[Answer, ...]
     """The questions of the paper, each with its answer."""
-    sizing: Sequence[Row]
+    sizing: tuple[Row, ...]
     """The rows of the table that says which disk is good enough. The list is empty if its experiments did not run."""
     missing: Mapping[str, str]
     """The studies that are missing, as in `missing.json`."""
@@ -295,7 +296,7 @@ def _saving(context: Context) -> str:
         )
     if evidence.has("store"):
         advice = {
-            name.removeprefix("store.game.").removesuffix(".advice"): fact["word"]
+            name.removeprefix("store.game.").removesuffix(".advice"): str(fact.word)
             for name, fact in evidence.facts.items()
             if name.startswith("store.game.") and name.endswith(".advice")
         }
@@ -349,7 +350,7 @@ def answer(evidence: Evidence, asked: Asked, server: str, tiers: Mapping[str, fl
     return Answers(
         brief=f"{_effects(context)} {advice}",
         advice=advice,
-        answers=[Answer(name, question, say(context)) for name, (question, say) in QUESTIONS.items()],
-        sizing=[*context.sizing, *rows],
+        answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
+        sizing=(*context.sizing, *rows),
         missing=dict(evidence.missing),
     )

@@ -45,13 +45,13 @@ class Calibrated(Record):
     """The calibrated cost model, as `calibrate` fits it on one machine."""
 
     machine: Machine
-    """Parameters of the machine, from micro-benchmarks that run alone."""
+    """The times of single steps on this machine, from micro-benchmarks that run alone."""
     terms_ns: dict[str, float]
-    """Time of one item of work, for each of TERMS."""
+    """The time of each thing that a tick does for checkpoints, by name, fitted to the lives in `fitted.parquet`."""
     pass_ns: float
-    """Time for an object until the writer of checkpoints has put it into the page cache."""
+    """The time for an object until the writer has handed it to the page cache."""
     sync_ms: float
-    """Time that a checkpoint takes besides the writing of its bytes, such as for syncs."""
+    """The time of a checkpoint besides the writing of its bytes, such as for syncs."""
 
     def costs(self, design: Design, rate: int) -> Costs:
         """Returns the simulator's parameters for lives of `design` at an update rate, in updates per tick.

@@ -9,18 +9,26 @@ from pathlib import Path
 
 from tickdisk._native import Updates, store_live
 
+REFUSED, NO_FOLDER = 3, 4
+"""Exit codes for a folder without a state that can be trusted, and for one that cannot be read or written.
+
+The last line of the error output is then the message.
+"""
+
 
 def main() -> None:
     """Plays the life that SETTING.json describes (see `Setting.as_json`), and writes its record to RESULT.json if that is given.
 
-    The record has the last tick of the state that was found in the folder, the last tick that was played, the packed tables of
-    ticks and checkpoints as hexadecimal digits, and the highest memory of the process in bytes.
+    `Played` says what the record holds.
     """
     setting = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     kind, *parameters = setting.pop("updates")
-    updates = getattr(Updates, kind)(*parameters)
     folder, algorithm = setting.pop("folder"), setting.pop("algorithm")
-    found, last, ticks, checkpoints = store_live(folder, algorithm, updates, **setting)
+    try:
+        found, last, ticks, checkpoints = store_live(folder, algorithm, getattr(Updates, kind)(*parameters), **setting)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(REFUSED if isinstance(error, ValueError) else NO_FOLDER) from error
     if len(sys.argv) > 2:  # noqa: PLR2004 - an argument that may be missing
         result = {"found": found, "last": last, "ticks": ticks.hex(), "checkpoints": checkpoints.hex(), "memory": memory_bytes()}
         Path(sys.argv[2]).write_text(json.dumps(result), encoding="utf-8")

@@ -221,7 +221,7 @@ def campaign(
             with started(own, scratch, board=scratch / "board") as child:
                 _wait(child, board, aimed, draw)
                 if child.poll() is not None:
-                    raise failure(own, child.stderr.read() if child.stderr else b"")
+                    raise failure(own, child.returncode, child.stderr.read() if child.stderr else b"")
                 how, words = ender.end(child, board, number=number)
             board.close()
         found = recover(folder, setting.cells)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tickdisk.foundation import process, temporary
+from tickdisk.foundation import process, record, temporary
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.saving import checkpoint
 from tickdisk.saving.checkpoint import ZipfTrace
+from tickdisk.saving.store.child import REFUSED
 from tickdisk.saving.store.recovery import StoreRefused
 
 LATER_ALGORITHMS = ("zigzag", "ping_pong", "calc", "hourglass", "piggyback", "fork")
@@ -102,6 +103,20 @@ class Setting:
         }
 
 
+class Played(record.Record):
+    """What the process of a life writes at its end, for `live`."""
+
+    found: int
+    """The last tick of the state that was found in the folder."""
+    last: int
+    """The last tick that was played."""
+    ticks: str
+    checkpoints: str
+    """The packed tables of ticks and checkpoints, as hexadecimal digits."""
+    memory: int
+    """The highest memory of the process in bytes."""
+
+
 @dataclass(frozen=True)
 class Life:
     """The record of a life of a store that has ended."""
@@ -162,25 +177,25 @@ def live(setting: Setting) -> Life:
         with started(setting, scratch, result=result) as child:
             _, errors = child.communicate()
             if child.returncode != 0:
-                raise failure(setting, errors)
-        found = json.loads(result.read_text(encoding="utf-8"))
+                raise failure(setting, child.returncode, errors)
+        found = record.read(Played, result)
     return Life(
         setting=setting,
-        found=found["found"],
-        last=found["last"],
-        ticks=_table(found["ticks"], _TICKS),
-        checkpoints=_table(found["checkpoints"], _CHECKPOINTS),
-        memory_bytes=found["memory"],
+        found=found.found,
+        last=found.last,
+        ticks=_table(found.ticks, _TICKS),
+        checkpoints=_table(found.checkpoints, _CHECKPOINTS),
+        memory_bytes=found.memory,
     )
 
 
-def failure(setting: Setting, errors: bytes) -> TickdiskError:
-    """Returns the error to raise for a life that ended by itself, which is StoreRefused if the folder was refused."""
+def failure(setting: Setting, code: int | None, errors: bytes) -> TickdiskError:
+    """Returns the error to raise for a life that ended by itself, which is StoreRefused if the folder was refused.
+
+    `code` is the exit code of the life, and `errors` is what it wrote as errors.
+    """
     last = "".join(errors.decode(errors="replace").strip().splitlines()[-1:]) or "the life was killed"
-    kind, _, words = last.partition(": ")
-    if kind == "ValueError":
-        return StoreRefused(words)
-    return TickdiskError(f"{setting.folder}, algorithm {setting.algorithm}: {words if kind == 'OSError' else last}")
+    return StoreRefused(last) if code == REFUSED else TickdiskError(f"{setting.folder}, algorithm {setting.algorithm}: {last}")
 
 
 def _table(packed: str, names: tuple[str, ...]) -> pd.DataFrame:

@@ -18,17 +18,17 @@ class Machine(Record):
     """The parameters of the cost model, as `measure_machine` measures them for one size of state and one disk."""
 
     state_bytes: int
-    """Size of the state on which the times were measured."""
+    """The size of the state on which the times were measured."""
     copy_all_ns: float
-    """Time of one copy of the whole state."""
+    """The time of one copy of the whole state."""
     copy_random_ns: float
-    """Time of one copy of an object at a random place of the state."""
+    """The time of one copy of an object at a random place of the state."""
     lock_ns: float
-    """Time to take and release one lock, which no other thread wants."""
+    """The time of taking and releasing one lock, which no other thread wants."""
     bit_ns: float
-    """Time to test one dirty bit, when neighbouring bits are counted together."""
+    """The time of testing a dirty bit, counted with its neighbours."""
     disk_bytes_per_s: float
-    """Bandwidth of large sequential writes, with the flush at their end."""
+    """The bandwidth of large sequential writes, with the flush at their end."""
 
     def costs(self, *, tick_hz: float, object_bytes: int) -> Costs:
         """Returns the parameters of the cost model, derived from the micro-benchmarks as in the paper.

@@ -134,8 +134,7 @@ class Results:
     def reasons(self, device: calibrate.DeviceResult) -> list[str]:
         """Returns one text for each nominal value of a device that this machine does not reach."""
         names = {job.result.job: job.words for job in self.jobs if job.device.name == device.name}
-        parts = (reason.partition(": ") for reason in device.reasons)
-        return [f"{names.get(name, name)}{colon}{rest}" for name, colon, rest in parts]
+        return [each.model_copy(update={"job": names.get(each.job, each.job)}).sentence for each in device.reasons]
 
 
 def verdict_of_points(holds: Sequence[bool], told: int) -> stats.BoundWord:
@@ -203,8 +202,7 @@ def _device_job(
 
 def _is_capped(device: calibrate.DeviceResult) -> bool:
     """Returns whether a device's floor is at least as long as its nominal latency."""
-    model = devices.DeviceModel(**device.model)
-    return device.floor_ns >= model.service_ns(_BLOCK_BYTES, "read_write")
+    return device.floor_ns >= device.model.service_ns(_BLOCK_BYTES, "read_write")
 
 
 def _lines(measured: calibrate.Calibration, job: DeviceJob) -> list[calibrate.Line]:

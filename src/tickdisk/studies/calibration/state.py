@@ -30,7 +30,7 @@ def state(results: Results) -> Statement:
 
 
 def _state_device(said: Statement, results: Results, device: calibrate.DeviceResult) -> None:
-    name, bandwidth = device.name, device.model["bandwidth_bytes_per_s"]
+    name, bandwidth = device.name, device.model.bandwidth_bytes_per_s
     note = "latency of a 4 KiB read on the idle device"
     said.fact(f"{name}.nominal", device.latency_ns / 1000, "us", source="device model", note=note)
     if bandwidth is not None:

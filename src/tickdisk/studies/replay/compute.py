@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tickdisk import device, stats
+from tickdisk import replay as replayed
+from tickdisk import stats
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
 from tickdisk.project import read_plan
 from tickdisk.replay import FIO, TICKDISK
 
@@ -52,8 +51,8 @@ class Difference:
 class Run:
     """One replay of the captured requests by one tool on one device."""
 
-    described: Mapping[str, Any]
-    """The object of this replay in `runs` of replay.json."""
+    described: replayed.Run
+    """The summary of this replay, from replay.json."""
     timings: pd.DataFrame
     """One row per request, in the order of due times, as in `tickdisk.replay.log`."""
     quantiles: Mapping[str, Found]
@@ -62,7 +61,7 @@ class Run:
     @property
     def name(self) -> str:
         """The tool that replayed and the device, such as "fio_hdd"."""
-        return str(self.described["name"])
+        return self.described.name
 
     @property
     def key(self) -> str:
@@ -72,7 +71,7 @@ class Run:
     @property
     def device(self) -> str:
         """The name of the device."""
-        return str(self.described["device"]["name"])
+        return self.described.device.name
 
     @property
     def lag_ms(self) -> Floats:
@@ -92,7 +91,7 @@ class Run:
     @property
     def differing(self) -> int:
         """The number of requests with another result than in the capture, such as fewer bytes or an error."""
-        return int(sum(self.described["differing"].values()))
+        return self.described.differing.total
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class Results:
     @property
     def ours(self) -> Sequence[Run]:
         """The replays by this project's issuer."""
-        return [run for run in self.runs.values() if run.described["tool"] == TICKDISK]
+        return [run for run in self.runs.values() if run.described.tool == TICKDISK]
 
 
 def compute(plan: str, *, replay: str, seed: int | None) -> Results:
@@ -140,24 +139,26 @@ def compute(plan: str, *, replay: str, seed: int | None) -> Results:
     """
     config = read_plan(Path(plan)).config
     alpha, seed = config.decision.alpha, config.seed if seed is None else seed
-    result: dict[str, Any] = read_json(Path(replay))
-    runs = {described["name"]: _run(described, Path(replay).parent, alpha) for described in result["runs"]}
-    ours = sorted((run for run in runs.values() if run.described["tool"] == TICKDISK), key=_latency_ns)
+    result = replayed.read_replays(Path(replay))
+    runs = {described.name: _run(described, Path(replay).parent, alpha) for described in result.runs}
+    ours = sorted(
+        (run for run in runs.values() if run.described.tool == TICKDISK), key=lambda run: run.described.device.latency_ns[0]
+    )
     if not ours:
         raise TickdiskError(f"{replay} holds no replay by {TICKDISK}; run `tickdisk replay-study` again")
     fast, slow = ours[0], ours[-1]
-    fio = next((run for run in runs.values() if run.described["tool"] == FIO), None)
+    fio = next((run for run in runs.values() if run.described.tool == FIO), None)
     # If fio issues a request late, the next request of the stream seems to be delayed by the device. The lag of fio would
     # therefore hide a drift.
     drifts = {"ours": _drift("ours", fast.lag_ms, seed, alpha)}
     if fio is not None:
         drifts["fio"] = _drift("fio", fio.late_ms, seed, alpha)
     return Results(
-        seconds=result["seconds"],
-        captured=result["captured"],
-        replayed=result["replayed"],
-        refused=result["refused"],
-        streams=len(result["streams"]),
+        seconds=result.seconds,
+        captured=result.captured,
+        replayed=result.replayed,
+        refused=result.refused,
+        streams=len(result.streams),
         runs=runs,
         fast=fast,
         slow=slow,
@@ -197,12 +198,8 @@ def delay_verdict(delay: Difference | None) -> stats.Word:
     return "different" if delay.low > 0 or delay.high < 0 else "inconclusive"
 
 
-def _latency_ns(run: Run) -> int:
-    return device.DeviceModel(**run.described["device"]).latency_ns[0]
-
-
-def _run(described: Mapping[str, Any], folder: Path, alpha: float) -> Run:
-    run = Run(described, table.read("replay", folder / described["table"]), {})
+def _run(described: replayed.Run, folder: Path, alpha: float) -> Run:
+    run = Run(described, table.read("replay", folder / described.table), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
     chosen = {

@@ -24,14 +24,14 @@ def _summary_row(run: Run) -> dict[str, Any]:
     found = {name: run.quantiles[name].quantile for name in _SHOWN}
     return {
         "replay": run.name,
-        "on": " on ".join(str(described[part]) for part in ("file_system", "backend") if described[part]),
+        "on": " on ".join(part for part in (described.file_system, described.backend) if part),
         "requests": number(len(run.timings)),
         **{f"{name.replace('_', ' ')} (ms)": number(None if each is None else each.value) for name, each in found.items()},
-        "behind (s)": number(described["behind_ns"] / 1e9),
+        "behind (s)": number(described.behind_ns / 1e9),
         "results that differ": run.differing,
-        "left out": sum(described["left_out"].values()),
-        "real-time": "yes" if described["is_real_time"] else "no",
-        "CPU pressure": percent(described["load"]["pressure_cpu_share"]),
+        "left out": sum(described.left_out.values()),
+        "real-time": "yes" if described.is_real_time else "no",
+        "CPU pressure": percent(described.load.pressure_cpu_share),
     }
 
 
@@ -39,7 +39,7 @@ def refused(results: Results) -> pd.DataFrame:
     """Returns the requests that were not made again, by reason. For `plan` in the column `by`, no replay could make them."""
     rows = [("plan", reason, count) for reason, count in results.refused.items()]
     for run in results.runs.values():
-        rows += [(run.name, reason, count) for reason, count in run.described["left_out"].items()]
+        rows += [(run.name, reason, count) for reason, count in run.described.left_out.items()]
     return pd.DataFrame(rows, columns=["by", "reason", "requests"])
 
 

@@ -46,7 +46,7 @@ def _state_counts(said: Statement, results: Results, source: str) -> None:
     said.fact("captured", results.captured, "requests", source="capture")
     said.fact("replayed", results.replayed, "requests", n=results.captured, source=source)
     for name in ("backend", "file_system"):
-        here = dict.fromkeys(str(run.described[name] or "none") for run in results.runs.values())
+        here = dict.fromkeys(str(getattr(run.described, name) or "none") for run in results.runs.values())
         said.word(name, ", ".join(here), source="replay.json", note="used for the devices under test")
     reasons = "; ".join(f"{number(count)} {reason}" for reason, count in results.refused.items())
     said.fact("refused", sum(results.refused.values()), "requests", n=results.captured, source="plan", note=reasons)
@@ -62,8 +62,8 @@ def _state_times(said: Statement, run: Run, source: str, confidence: float) -> N
     lag = run.lag_ms
     said.fact(f"{run.key}.lag_longest", float(lag.max()) if len(lag) else None, "ms", n=len(lag), source=source)
     note = "time in which a stream had a request that was due and could not be issued, summed over streams"
-    behind_s = run.described["behind_ns"] / 1e9
-    said.fact(f"{run.key}.behind", behind_s, "s", n=run.described["streams"], source=source, note=note)
+    behind_s = run.described.behind_ns / 1e9
+    said.fact(f"{run.key}.behind", behind_s, "s", n=run.described.streams, source=source, note=note)
     said.fact(f"{run.key}.differing", run.differing, "requests", n=len(run.timings), source="results beside captured results")
 
 
