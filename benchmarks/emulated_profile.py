@@ -81,7 +81,7 @@ def _own_disk() -> Iterator[tuple[Path, str]]:
         for _ in range(_TEST_FILE_BYTES >> 20):
             file.write(os.urandom(1 << 20))
         os.fsync(file.fileno())
-        with closing(device.Loop(Path(f"/proc/self/fd/{file.fileno()}"), "tickdisk-profile")) as loop:
+        with closing(device.LoopDevice(Path(f"/proc/self/fd/{file.fileno()}"), "tickdisk-profile")) as loop:
             yield loop.path, "a loop device on a file of this machine's disk"
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.timing import best_s
 from tickdisk.device import OPS, DeviceModel
 from tickdisk.device import simulate as simulate_device
-from tickdisk.pools import Group, Pool, Settings, Tier, Workload, simulate, workload_of
+from tickdisk.pools import DeviceGroup, FastTier, Pool, Settings, Workload, simulate, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,12 +25,12 @@ _WANTED_SHARE = 1 / 8
 """Least requests per second of a pool of one device, as a share of those of the plain device."""
 _PLAIN = DeviceModel.model_validate({"name": "plain"} | {f"{op}_latency_ns": 80_000 for op in OPS})
 _LAYOUTS = {
-    "one device": {"data": Group(device="plain", devices=1, copies=1)},
-    "two copies": {"data": Group(device="plain", devices=2, copies=2)},
-    "RAID 6 of ten": {"data": Group(device="plain", devices=10, parities=2, chunk_kib=32)},
+    "one device": {"data": DeviceGroup(device="plain", devices=1, copies=1)},
+    "two copies": {"data": DeviceGroup(device="plain", devices=2, copies=2)},
+    "RAID 6 of ten": {"data": DeviceGroup(device="plain", devices=10, parities=2, chunk_kib=32)},
     "tier before RAID 6": {
-        "data": Group(device="plain", devices=10, parities=2, chunk_kib=32),
-        "tier": Tier(device="plain", devices=4, copies=2, gib=0.25),
+        "data": DeviceGroup(device="plain", devices=10, parities=2, chunk_kib=32),
+        "tier": FastTier(device="plain", devices=4, copies=2, gib=0.25),
     },
 }
 

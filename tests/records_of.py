@@ -6,14 +6,14 @@ from typing import Any
 
 from tickdisk.config import Config, PlannedCell, Resolved, load_arms, load_config
 from tickdisk.device import EmulatorStatus
-from tickdisk.foundation.host import HostFacts, Load, MachineKind
+from tickdisk.foundation.host import HostFacts, MachineKind, MachineLoad
 from tickdisk.manifest import ArmCapture, Attempt, Capture, LifeRecord, Manifest
 from tickdisk.player import ClientStatus
-from tickdisk.player.status import ActionCounts, Network, ScheduleLag
+from tickdisk.player.status import ActionCounts, NetworkCounts, ScheduleLag
 from tickdisk.project import Plan, write_plan
 from tickdisk.server import ServerStart, TickCounts, named
 
-QUIET = Load(1.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.01)
+QUIET = MachineLoad(1.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.01)
 TICKS = TickCounts.model_validate(dict.fromkeys(TickCounts.model_fields, 0) | {"complete": True})
 CLIENT = ClientStatus(
     address="127.0.0.1:1",
@@ -29,7 +29,7 @@ CLIENT = ClientStatus(
     max_lag_ms=20.0,
     saturated=False,
     cpu_s=0.0,
-    network=Network.model_validate(dict.fromkeys(Network.model_fields, 0)),
+    network=NetworkCounts.model_validate(dict.fromkeys(NetworkCounts.model_fields, 0)),
 )
 DEVICE = EmulatorStatus(
     device="disk",

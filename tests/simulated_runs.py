@@ -10,7 +10,7 @@ from records_of import LIFE, QUIET, changed, manifest_of, plan_of
 
 from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
 from tickdisk.device import NO_DELAY, load_devices
-from tickdisk.experiment import Life
+from tickdisk.experiment import PlannedLife
 from tickdisk.foundation import table
 from tickdisk.manifest import Attempt, LifeRecord, write_manifest
 from tickdisk.project import read_plan, write_plan
@@ -35,7 +35,7 @@ def linear(arm: str, _: int) -> float:
     return BASE_MS + PER_MS * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
 
 
-def tables_of(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -> dict[str, pd.DataFrame]:
+def tables_of(life: PlannedLife, block: int, gap_ms: GapOf, rng: np.random.Generator) -> dict[str, pd.DataFrame]:
     starts, actions, at_s = [], [], 0.0
     for epoch in life.epochs:
         level = gap_ms(epoch.arm, block) * rng.normal(1, 0.01)
@@ -73,7 +73,7 @@ def tables_of(life: Life, block: int, gap_ms: GapOf, rng: np.random.Generator) -
     }
 
 
-def record_of(life: Life, attempts: int, values: Mapping[str, Any]) -> LifeRecord:
+def record_of(life: PlannedLife, attempts: int, values: Mapping[str, Any]) -> LifeRecord:
     """Returns the record of a life that was replaced until the last of some attempts, with other values."""
     disturbed = Attempt(started_unix_s=0.0, load=QUIET, reasons=("steal 20 % above 10 %",))
     return changed(LIFE, **{"name": life.name, "attempts": (*[disturbed] * (attempts - 1), *LIFE.attempts)} | dict(values))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tickdisk import TickdiskError, plot
-from tickdisk.accesses import Line
+from tickdisk.accesses import FittedLine
 
 RNG = np.random.default_rng(5)
 N = 40_000
@@ -37,7 +37,10 @@ def _points():
     return pd.concat([rows, rows.assign(kind="joins", reads=140 * regions)])
 
 
-LINES = {"joins": Line(140.0, np.nan, np.nan, 0.0, 0.99, 12, 1), "teleports": Line(130.0, 125.2, 134.8, 4.0, 0.998, 12, 4)}
+LINES = {
+    "joins": FittedLine(140.0, np.nan, np.nan, 0.0, 0.99, 12, 1),
+    "teleports": FittedLine(130.0, 125.2, 134.8, 4.0, 0.998, 12, 4),
+}
 
 
 def _windows():

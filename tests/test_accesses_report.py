@@ -14,7 +14,7 @@ from test_accesses_simulated import COSTS, START_NS, play
 
 from tickdisk import TickdiskError, accesses, studies
 from tickdisk.config import PlannedCell, load_config, parse_config
-from tickdisk.experiment import Epoch, Life
+from tickdisk.experiment import Epoch, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.manifest import Attempt, write_manifest
 from tickdisk.project import write_plan
@@ -46,7 +46,7 @@ def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...]
         captures=(CAPTURE,),
         server=LIFE.server.model_copy(update={"settings": {"server_map_save_interval": "2"}}),
     )
-    plan = (Life("life", "x", 0, 1.0, (Epoch("x", 0.0, 0.0, 1.0),)),)
+    plan = (PlannedLife("life", "x", 0, 1.0, (Epoch("x", 0.0, 0.0, 1.0),)),)
     write_manifest(runs / cell, manifest_of("accesses", hash=cell, block=block, plan=plan, lives={"life": life}))
     return planned(cell, "accesses", block=block)
 

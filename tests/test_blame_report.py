@@ -18,7 +18,7 @@ from tickdisk.blame import attribute, load_evidence, stretch
 from tickdisk.cli import app
 from tickdisk.config import load_arms, load_config
 from tickdisk.device import DeviceModel
-from tickdisk.experiment import Epoch, Life
+from tickdisk.experiment import Epoch, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import percent
@@ -79,7 +79,7 @@ def _write(machine: Machine, folder: Path, **more: object) -> Path:
     manifest = manifest_of(
         "inside_tick",
         hash=folder.name,
-        plan=(Life("life", "hdd", 0, 1.0, (Epoch("hdd", 0.0, 0.0, 1.0),)),),
+        plan=(PlannedLife("life", "hdd", 0, 1.0, (Epoch("hdd", 0.0, 0.0, 1.0),)),),
         lives={"life": changed(LIFE, captures=(capture,), attempts=(attempt,))},
         models={arm.arm: DISK for arm in load_arms()},
     )

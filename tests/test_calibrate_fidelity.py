@@ -156,7 +156,7 @@ def _run(count: int, ns: int, *, is_disturbed: bool) -> _PointRun:
     latency_ns[: count // 20 if is_disturbed else 0] += 2_000_000
     requests = calibrate.Requests(np.arange(count) + 1000, latency_ns, np.zeros(count, bool), np.full(count, 4096))
     job = calibrate.Job("read", "random", 4096, 1, 1)
-    load = host.Load(1, 0.05 if is_disturbed else 0, 0, 0, 0, 0)
+    load = host.MachineLoad(1, 0.05 if is_disturbed else 0, 0, 0, 0, 0)
     measured = calibrate.Measured(job, requests, {}, 0, load, 1, too_loaded=False)
     model = device.NO_DELAY.model_copy(update={"name": "slow", "read_latency_ns": ns})
     return _PointRun(model, ns // 100, 1, measured)

@@ -11,7 +11,7 @@ from tickdisk.calibrate.bench import Measured
 from tickdisk.calibrate.fio import Requests
 from tickdisk.foundation import host
 
-_QUIET = host.Load(1, 0, 0, 0, 0, 0)
+_QUIET = host.MachineLoad(1, 0, 0, 0, 0, 0)
 _REQUESTS = 20_000
 _LATENCY_NS = 400_000
 _STEADY = {f"{op}_latency_ns": _LATENCY_NS for op in ("read", "write", "flush")}

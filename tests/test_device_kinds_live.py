@@ -85,7 +85,7 @@ def together(disk: device.MountedDevice, threads: int, requests: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, dict[str, device.Setting], list[tuple[int, int]]]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, dict[str, device.DeviceSetting], list[tuple[int, int]]]:
     """The log of one device that was every kind, what was in force when, and the stalls that were ordered."""
     log, settings = tmp_path_factory.mktemp("kinds") / "device.log", {}
     rest = kind("constant").unlimited()

@@ -17,8 +17,8 @@ import pytest
 
 from tickdisk import device
 from tickdisk.device import record as records
-from tickdisk.device.loop import Loop, detach, is_ours
-from tickdisk.device.record import Identity, Record
+from tickdisk.device.loop import LoopDevice, detach, is_ours
+from tickdisk.device.record import DeviceRecord, ProcessIdentity
 from tickdisk.foundation.errors import TickdiskError
 
 pytestmark = pytest.mark.live
@@ -81,7 +81,7 @@ def own_loop(folder: Path) -> Iterator[tuple[int, str]]:
     """Yields number and mark of a loop device that has nothing to do with the emulator."""
     (folder / "image").write_bytes(bytes(1 << 20))
     mark = f"unrelated-{os.getpid()}"
-    loop = Loop(folder / "image", mark)
+    loop = LoopDevice(folder / "image", mark)
     try:
         yield loop.number, mark
     finally:
@@ -114,8 +114,8 @@ def test_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None
         finally:
             owner.kill()
     assert nothing_left(name)
-    assert Identity.of(int(daemon)) is None
-    assert Identity.of(int(sleeper)) is None
+    assert ProcessIdentity.of(int(daemon)) is None
+    assert ProcessIdentity.of(int(sleeper)) is None
 
 
 def test_a_named_folder_of_records_keeps_its_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ def test_a_named_folder_of_records_keeps_its_rights(tmp_path: Path, monkeypatch:
         if not is_new:
             records.STATE.mkdir()
             records.STATE.chmod(mode)
-        Record.new("one", SIZE, "ext4", None).create()
+        DeviceRecord.new("one", SIZE, "ext4", None).create()
         assert records.STATE.stat().st_mode & 0o777 == mode
         shutil.rmtree(records.STATE)
 
@@ -134,7 +134,7 @@ def test_a_start_leaves_the_files_of_another_device_alone() -> None:
     name = f"start-{os.getpid()}"
     records.STATE.mkdir(parents=True, exist_ok=True)
     own, other = (records.STATE / f".{device_name}.123.new" for device_name in (name, f"{name}.more"))
-    record = Record.new(name, SIZE, "ext4", None)
+    record = DeviceRecord.new(name, SIZE, "ext4", None)
     try:
         for path in (own, other):
             path.touch()
@@ -164,7 +164,7 @@ def test_a_mount_point_is_found_again_from_any_folder(way: str, tmp_path: Path) 
         if way == "killed":
             daemon_pid, deadline = device.attach(name).daemon_pid, time.monotonic() + LIMIT_S
             os.kill(daemon_pid, signal.SIGKILL)
-            while Identity.of(daemon_pid) is not None and time.monotonic() < deadline:
+            while ProcessIdentity.of(daemon_pid) is not None and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert any("file system" in line for line in device.recover())
         else:
@@ -180,7 +180,7 @@ def test_a_mount_point_is_found_again_from_any_folder(way: str, tmp_path: Path) 
 @pytest.mark.parametrize("name", ["a/b", "../x", "a b", "a#b", ".a", "", "x" * 55, "größe"])
 def test_a_name_that_could_not_be_found_again_is_refused(name: str) -> None:
     with pytest.raises(TickdiskError, match="a name is a letter or digit, then at most 53"):
-        Record.new(name, SIZE, "ext4", None)
+        DeviceRecord.new(name, SIZE, "ext4", None)
 
 
 def test_a_device_with_the_longest_name_is_found_again() -> None:
@@ -259,8 +259,8 @@ def test_the_owner_is_killed(tmp_path: Path) -> None:
         assert f"{name}: process {sleeper}, which used it" in removed
         assert f"{name}: file system at {records.STATE / name / 'fs'}" in removed
         assert nothing_left(name)
-        assert Identity.of(int(daemon)) is None
-        assert Identity.of(int(sleeper)) is None
+        assert ProcessIdentity.of(int(daemon)) is None
+        assert ProcessIdentity.of(int(sleeper)) is None
         assert is_ours(unrelated, mark)
         assert living.status().inflight == 0
     assert nothing_left(living.name)
@@ -269,12 +269,12 @@ def test_the_owner_is_killed(tmp_path: Path) -> None:
 def test_only_what_a_record_really_means_is_touched(tmp_path: Path) -> None:
     name = f"record-{os.getpid()}"
     bystander = subprocess.Popen(["sleep", "1000"])
-    identity = Identity.of(bystander.pid)
+    identity = ProcessIdentity.of(bystander.pid)
     assert identity is not None
-    reused = Identity(pid=identity.pid, started=identity.started - 1)
+    reused = ProcessIdentity(pid=identity.pid, started=identity.started - 1)
     try:
         with own_loop(tmp_path) as (unrelated, mark):
-            record = Record.new(name, SIZE, "ext4", None)
+            record = DeviceRecord.new(name, SIZE, "ext4", None)
             record.daemon, record.loop, record.users = reused, unrelated, [reused]
             record.save()
             assert device.recover() == [], "its owner, this process, is alive"
@@ -290,7 +290,7 @@ def test_only_what_a_record_really_means_is_touched(tmp_path: Path) -> None:
 
 
 def test_a_record_of_an_earlier_boot_is_only_a_record() -> None:
-    record = Record.new(f"boot-{os.getpid()}", SIZE, "ext4", None)
+    record = DeviceRecord.new(f"boot-{os.getpid()}", SIZE, "ext4", None)
     record.boot_id = "another"
     record.save()
     assert device.recover() == [f"{record.name}: its record"]

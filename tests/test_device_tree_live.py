@@ -22,7 +22,7 @@ import pytest
 from tickdisk import device
 from tickdisk.device import DeviceModel, backing
 from tickdisk.device import record as records
-from tickdisk.device.record import Identity, Record
+from tickdisk.device.record import DeviceRecord, ProcessIdentity
 from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
 
@@ -399,7 +399,7 @@ def test_the_owner_is_killed_and_the_next_start_removes_that_alone(tmp_path: Pat
                 assert device.recover() == []
                 owner.kill()
             deadline = time.monotonic() + LIMIT_S
-            while Identity.of(daemon) is not None and time.monotonic() < deadline:
+            while ProcessIdentity.of(daemon) is not None and time.monotonic() < deadline:
                 time.sleep(0.05)
             removed = device.recover()
             assert f"{name}: FUSE mount at {records.STATE / name / 'fs'}" in removed
@@ -416,7 +416,7 @@ def test_the_owner_is_killed_and_the_next_start_removes_that_alone(tmp_path: Pat
 
 def test_of_another_boot_only_a_tree_s_own_files_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backing, "MEMORY", Path("/nowhere"))  # so that they are in a folder that outlives a boot
-    record = Record.new("left", 0, "tree", None, "tree")
+    record = DeviceRecord.new("left", 0, "tree", None, "tree")
     record.boot_id, record.backing, record.made_backing = "before", backing.make_backing(record), True
     record.save()
     assert record.backing.parent == records.STATE

@@ -10,11 +10,11 @@ import pytest
 
 from tickdisk.config import load_config, plan
 from tickdisk.device import NO_DELAY
-from tickdisk.experiment import EXPERIMENTS, Arm, Block, Card, Design, Experiment, Life
+from tickdisk.experiment import EXPERIMENTS, Arm, Block, Card, Design, Experiment, PlannedLife
 from tickdisk.experiment.life import epochs_of
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
-from tickdisk.server import DataType, Needs, Program, Saving, Server, Ticking, WorldSpec, first_thread, read_ticks
+from tickdisk.server import DataType, Needs, Saving, Server, ServerProgram, Ticking, WorldSpec, first_thread, read_ticks
 from tickdisk.server.contract import Launch
 from tickdisk.server.ready import free_port
 
@@ -54,8 +54,8 @@ class Tiny(Server):
     radius = 0
     sources = Path("none")
 
-    def check(self) -> Program:
-        return Program(sys.executable, "1", "0")
+    def check(self) -> ServerProgram:
+        return ServerProgram(sys.executable, "1", "0")
 
     def classify(self, path: Path | str) -> DataType:
         return "terrain" if Path(path).name == "terrain" else "other"
@@ -124,9 +124,9 @@ class Waiting(Design):
     seconds: float
 
 
-def _lives(block: Block[Waiting]) -> tuple[Life, ...]:
+def _lives(block: Block[Waiting]) -> tuple[PlannedLife, ...]:
     epochs = epochs_of([arm.arm for arm in block.arms], 0.0, length_s=block.design.seconds, cut_s=0.0)
-    return (Life("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs),)
+    return (PlannedLife("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs),)
 
 
 WAITING = Experiment(

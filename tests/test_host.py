@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk.device.record import Identity
+from tickdisk.device.record import ProcessIdentity
 from tickdisk.foundation import host
 from tickdisk.foundation.process import OWNER_VARIABLE, state_of
 from tickdisk.trace.snapshot import snapshot
@@ -56,7 +56,7 @@ def stranger() -> Iterator[int]:
         os.kill(pid, signal.SIGKILL)
 
 
-def seconds(load: host.Load) -> tuple[float, float]:
+def seconds(load: host.MachineLoad) -> tuple[float, float]:
     """CPU time of everybody, and of other programs."""
     assert load.other_programs_share is not None
     cores_s = load.seconds * (os.cpu_count() or 1)
@@ -136,14 +136,14 @@ def test_the_name_of_a_program_need_not_be_text(tmp_path: Path) -> None:
             assert host.cpu_ns(child.pid) is not None
             assert host.thread_named(child.pid, "other") is None
             assert host.thread_named(child.pid, program.name) == child.pid
-            assert Identity.of(child.pid) == Identity(pid=child.pid, started=found.started)
+            assert ProcessIdentity.of(child.pid) == ProcessIdentity(pid=child.pid, started=found.started)
             assert snapshot(child.pid)["started"] == found.started
             assert host.LoadMeter(programs=True).read().seconds >= 0
         finally:
             child.kill()
         while (ended := state_of(child.pid)) is not None and not ended.has_ended:
             assert time.monotonic() < deadline
-        assert Identity.of(child.pid) is None
+        assert ProcessIdentity.of(child.pid) is None
     assert state_of(child.pid) is None
 
 

@@ -15,7 +15,7 @@ from tickdisk import device, formats, pools
 from tickdisk.cli import app
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.pools import Group, Pool, Settings, Workload, tpcc
+from tickdisk.pools import DeviceGroup, Pool, Settings, Workload, tpcc
 
 COLUMNS = table.SCHEMAS["requests"].names
 DEVICES = device.load_devices(Path("data/devices.yaml"))
@@ -59,7 +59,7 @@ def drawn(count: int, seed: int, *, pages: int = 400) -> pd.DataFrame:
 
 
 def pool(**data: object) -> Pool:
-    return Pool(name="x", description="x", source="x", data=Group(**{"device": "nvme_ssd", "devices": 1, **data}))
+    return Pool(name="x", description="x", source="x", data=DeviceGroup(**{"device": "nvme_ssd", "devices": 1, **data}))
 
 
 def test_every_rule_counts_its_rejects() -> None:

@@ -95,8 +95,8 @@ def test_a_round_that_was_stolen_is_made_again_at_most_twice(
     disk = _Disk(1000)
 
     class Meter:
-        def read(self) -> host.Load:
-            return host.Load(1, next(shares) if disk.jobs[-1].pattern == "random" else 0.5, 0, 0, 0, 0)
+        def read(self) -> host.MachineLoad:
+            return host.MachineLoad(1, next(shares) if disk.jobs[-1].pattern == "random" else 0.5, 0, 0, 0, 0)
 
     monkeypatch.setitem(measure.__globals__, "run_job", disk.run)
     monkeypatch.setattr(host, "LoadMeter", Meter)

@@ -20,7 +20,7 @@ from tickdisk import calibrate, device, player
 from tickdisk.config import Cell, load_config
 from tickdisk.config.resolved import ResolvedArm
 from tickdisk.device.log import RECORD
-from tickdisk.experiment import Epoch, Injection, Life
+from tickdisk.experiment import Epoch, Injection, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.foundation.process import Child
 from tickdisk.foundation.record import plain
@@ -45,7 +45,7 @@ with open(actions, "w") as file:
         print(json.dumps(own | (late if event["action"] == "marker" else done)), file=file)
 open(status, "w").write(sys.argv[5])
 """
-LIFE = Life(
+LIFE = PlannedLife(
     "life",
     "fast",
     trace_seed=1,
@@ -67,11 +67,11 @@ class Disk:
     def __init__(self, mount_point: Path) -> None:
         self.mount_point, self.done, self.user, self.kills = mount_point, list[str](), 0, False
 
-    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
+    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.DeviceSetting:
         self.done.append(model.name)
         if model.name == "slow" and self.kills:
             Timer(0.1, os.kill, (self.user, signal.SIGKILL)).start()
-        return device.Setting(len(self.done), 1, model.name, floor_ns)
+        return device.DeviceSetting(len(self.done), 1, model.name, floor_ns)
 
     def stall(self, duration_ns: int) -> None:
         self.done.append(f"stall {duration_ns}")

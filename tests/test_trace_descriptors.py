@@ -58,7 +58,7 @@ def seen(requests: pd.DataFrame) -> list[Row]:
     ]
 
 
-def captured(machine: Machine, tool: str) -> trace.Capture:
+def captured(machine: Machine, tool: str) -> trace.ParsedCapture:
     with TemporaryDirectory() as folder:
         return trace.parse(machine.write(Path(folder), tool), CLOCKS)
 

@@ -52,7 +52,7 @@ def fast() -> Iterator[Path]:
         yield folder
 
 
-def capture(tool: trace.Tool, command: trace.Command, fast: Path, logs: Path) -> tuple[trace.Capture, int | None]:
+def capture(tool: trace.Tool, command: trace.Command, fast: Path, logs: Path) -> tuple[trace.ParsedCapture, int | None]:
     with clock.Sampler() as clocks, trace.start(tool, target=command, folder=fast / "capture", logs=logs) as recording:
         assert recording.command is not None
         code = recording.command.wait(LIMIT_S)

@@ -35,7 +35,7 @@ def machine(reads: int = 3) -> Machine:
     return made
 
 
-def parsed(made: Machine, folder: Path, lines: list[str], tool: str = "bpftrace", **more: Any) -> trace.Capture:
+def parsed(made: Machine, folder: Path, lines: list[str], tool: str = "bpftrace", **more: Any) -> trace.ParsedCapture:
     made.now_ns = STARTED_NS + 10_000_000_000
     own = made.bpftrace if tool == "bpftrace" else made.strace
     return trace.parse(made.write(folder, tool, own + lines), CLOCKS, **more)

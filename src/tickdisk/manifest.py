@@ -9,9 +9,9 @@ from typing import Annotated
 
 from tickdisk.config import Resolved
 from tickdisk.device import EmulatorStatus, KeptModel
-from tickdisk.experiment import Life
+from tickdisk.experiment import PlannedLife
 from tickdisk.foundation import record
-from tickdisk.foundation.host import HostFacts, Load, MachineKind
+from tickdisk.foundation.host import HostFacts, MachineKind, MachineLoad
 from tickdisk.foundation.record import Record, Unit
 from tickdisk.player import ClientStatus, Phase
 from tickdisk.server import ServerFacts, ServerStart, TickCounts
@@ -70,7 +70,7 @@ class Attempt(Record):
 
     started_unix_s: float
     """The time at which the attempt began, counted from the beginning of 1970."""
-    load: Load
+    load: MachineLoad
     """The load of the machine during the attempt. See *Load* below."""
     reasons: tuple[str, ...]
     """The reasons to replace the life; empty if there was none."""
@@ -91,7 +91,7 @@ class PlayedLife(Record):
     """The number of requests in the log of the device."""
     started_ns: int
     """The time at which the player trace began."""
-    load: Load
+    load: MachineLoad
     """The load of the machine during the life. See *Load* below."""
     ticks: TickCounts
     """Counts of the tick probe."""
@@ -154,7 +154,7 @@ class Manifest(Record):
     """The number of the block; the first is 0."""
     resolved: Resolved
     """All settings and programs that decide the outcome of the cell."""
-    plan: tuple[Life, ...]
+    plan: tuple[PlannedLife, ...]
     """The planned server lives, in the order in which they ran."""
     models: dict[str, KeptModel]
     """The device model of each arm, under the name of the arm. See *Device model* below."""

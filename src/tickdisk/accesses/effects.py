@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tickdisk.accesses.life import INTERACTIONS, UNLOAD, UNLOADED, Life, counts, interactions, kinds
-from tickdisk.accesses.published import DIRECTIONS, Data, Published
+from tickdisk.accesses.life import INTERACTIONS, UNLOAD, UNLOADED, AccessesOfLife, counts, interactions, kinds
+from tickdisk.accesses.published import DIRECTIONS, Data, PublishedAccesses
 from tickdisk.stats import adjusted, over_lives
 
 _NAMES = list(dict.fromkeys(INTERACTIONS.values()))
 _KEYS = ["interaction", "data", "op"]
 
 
-def effects(lives: Sequence[Life], alpha: float) -> pd.DataFrame:
+def effects(lives: Sequence[AccessesOfLife], alpha: float) -> pd.DataFrame:
     """Estimates how many requests one interaction of a player causes, by data type and direction.
 
     There is one row per interaction, data and op (read or write). The other columns are per_event (requests per interaction, the
@@ -47,7 +47,7 @@ def effects(lives: Sequence[Life], alpha: float) -> pd.DataFrame:
     return result.assign(p_adjusted=adjusted(result["p"], "scan"))
 
 
-def _of_life(life: Life) -> Iterator[tuple[str, str, str, float, int, float]]:
+def _of_life(life: AccessesOfLife) -> Iterator[tuple[str, str, str, float, int, float]]:
     """Yields interaction, data, op, excess of requests per event, number of windows and number of events of one life."""
     did, seen = interactions(life, life.edges_ns), counts(life.accesses, life.edges_ns)
     quiet = (did[_NAMES] == 0).all(axis=1).to_numpy()
@@ -77,7 +77,7 @@ def _as_quiet(of: NDArray[np.float64], quiet: NDArray[np.bool_], length_ns: NDAr
     return np.interp(middle_ns, centre_ns, np.bincount(stretch, of[quiet])[1:] / size) * length_ns
 
 
-def compare(estimates: pd.DataFrame, published: Published) -> pd.DataFrame:
+def compare(estimates: pd.DataFrame, published: PublishedAccesses) -> pd.DataFrame:
     """Places the estimated `effects` of interactions beside the findings of PokeSto, to show which accesses both have.
 
     There is one row for each combination of an interaction (the published ones and `UNLOAD`), a data type and a direction. The

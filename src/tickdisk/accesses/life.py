@@ -49,7 +49,7 @@ privileges, and the fixed cost of a save.
 
 
 @dataclass(frozen=True)
-class Life:
+class AccessesOfLife:
     """The accesses, actions and saves of one captured server life. Times are CLOCK_MONOTONIC in ns."""
 
     name: str
@@ -78,8 +78,8 @@ def life_of(
     *,
     steps_ns: Sequence[int] | Times,
     unload_timeout_s: float,
-) -> Life:
-    """Makes a `Life` from the accesses that `select` found, until the end of its last save.
+) -> AccessesOfLife:
+    """Makes an `AccessesOfLife` from the accesses that `select` found, until the end of its last save.
 
     The accesses that the server makes as it ends are left out. `steps_ns` has the starts of the server's steps in ascending
     order, and `unload_timeout_s` is the server's setting server_unload_unused_data_timeout. Raises TickdiskError if there are
@@ -92,7 +92,7 @@ def life_of(
     lived = accesses[accesses["at_ns"] < saved["end_ns"].iloc[-1]]
     ticking = (lived["data"] == "terrain") & (lived["thread"] == saved["thread"].iloc[0])
     marked = lived.assign(unloading=ticking & save_of(lived, saved).isna())
-    return Life(name, marked, actions, phases, saved, unload_after_s(unload_timeout_s))
+    return AccessesOfLife(name, marked, actions, phases, saved, unload_after_s(unload_timeout_s))
 
 
 def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granularity = "requests") -> pd.DataFrame:
@@ -115,7 +115,7 @@ def kinds(table: pd.DataFrame) -> list[tuple[str, str]]:
     return [(str(key[0]), str(key[1])) for key in table.columns.to_list()]
 
 
-def interactions(life: Life, edges_ns: Times) -> pd.DataFrame:
+def interactions(life: AccessesOfLife, edges_ns: Times) -> pd.DataFrame:
     """Counts the interactions of players in each window, whose edges are in ascending order, shape (windows + 1,).
 
     There is one row per window. The columns are the published names of interactions, such as "server join", and `UNLOAD`, which
@@ -128,7 +128,7 @@ def interactions(life: Life, edges_ns: Times) -> pd.DataFrame:
     return pd.DataFrame({name: np.diff(done) for name, done in table.items()})
 
 
-def events(life: Life) -> pd.DataFrame:
+def events(life: AccessesOfLife) -> pd.DataFrame:
     """Counts the events that make each routine of the server act, in the windows between the ends of saves.
 
     There is one row per window, which are one fewer than the saves, and one column per routine of `ROUTINES`. These are the
@@ -185,7 +185,7 @@ def _done_by(lasting: pd.DataFrame, edges_ns: Times) -> NDArray[np.float64]:
     return np.asarray(np.clip((edges_ns[None, :] - begin) / (end - begin), 0, 1).sum(axis=0))
 
 
-def _unloaded_by(life: Life, sent: pd.DataFrame, edges_ns: Times) -> NDArray[np.float64]:
+def _unloaded_by(life: AccessesOfLife, sent: pd.DataFrame, edges_ns: Times) -> NDArray[np.float64]:
     """Returns the number of places that were left and have been unloaded at each edge."""
     left_ns = sent.loc[sent["action"].isin(("teleport", "leave")), "begin_ns"]
     earliest_ns, latest_ns = (round(after_s * 1e9) for after_s in life.unload_s)

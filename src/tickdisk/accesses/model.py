@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import optimize
 
-from tickdisk.accesses.life import ROUTINES, Life, counts, events, kinds
+from tickdisk.accesses.life import ROUTINES, AccessesOfLife, counts, events, kinds
 from tickdisk.accesses.select import Granularity
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.stats import half_length
@@ -34,7 +34,7 @@ class Coefficients:
     """Number of windows between saves in the lives that the model was fitted to."""
 
 
-def design(lives: Sequence[Life], of: Granularity = "requests") -> tuple[pd.DataFrame, pd.DataFrame]:
+def design(lives: Sequence[AccessesOfLife], of: Granularity = "requests") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns the events and the accesses of all windows between saves, to which `estimate` and `fit` fit the model.
 
     The first table has the number of events, with one column per routine, and the second the requests or bytes, with one column
@@ -69,7 +69,7 @@ def _can(seen: pd.DataFrame) -> NDArray[np.bool_]:
     return np.array([[data in of or f"{data} {op}" in of for data, op in kinds(seen)] for of in ROUTINES.values()])
 
 
-def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
+def estimate(lives: Sequence[AccessesOfLife], of: Granularity = "requests") -> pd.DataFrame:
     """Estimates the cost of one event of each routine by weighted least squares over the windows between saves.
 
     There is one row per routine of `ROUTINES` and one column per (data, op), in requests or bytes (`of`). No coefficient is
@@ -81,7 +81,7 @@ def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFram
 
 
 def fit(
-    lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float
+    lives: Sequence[AccessesOfLife], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float
 ) -> Coefficients:
     """Estimates the cost of one event of each routine in requests or bytes (`of`), with intervals over lives (confidence 1 -
     alpha).
@@ -117,7 +117,7 @@ def nonzero_coefficients(coefficients: Coefficients) -> pd.DataFrame:
     return table[table["value"] > 0].reset_index(drop=True)
 
 
-def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests") -> pd.DataFrame:
+def predict(coefficients: pd.DataFrame, life: AccessesOfLife, of: Granularity = "requests") -> pd.DataFrame:
     """Predicts the requests or bytes of every window between the saves of a life from the events in it.
 
     The coefficients are those of `estimate` for the same `of`, and NaN counts as 0. There is one row per window, with at_s (its
@@ -135,7 +135,7 @@ def predict(coefficients: pd.DataFrame, life: Life, of: Granularity = "requests"
     )
 
 
-def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
+def errors(coefficients: pd.DataFrame, lives: Sequence[AccessesOfLife], of: Granularity = "requests") -> pd.DataFrame:
     """Measures for each life how far the requests or bytes that the model predicts are from those that were observed.
 
     The lives should not be among those that the coefficients (of `estimate`) come from. The columns are life (its name), observed
@@ -150,7 +150,7 @@ def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = 
     return table.assign(error=table["predicted"] / table["observed"] - 1)
 
 
-def errors_in_turn(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
+def errors_in_turn(lives: Sequence[AccessesOfLife], of: Granularity = "requests") -> pd.DataFrame:
     """Measures the `errors` of the model for each life if it is fitted to all other lives. A single life has no row."""
     turns = [
         errors(estimate([rest for rest in lives if rest is not life], of), [life], of)

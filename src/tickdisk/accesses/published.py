@@ -35,7 +35,7 @@ class PublishedRoutine(Record, strict=True):
     """Remark of this project on the row."""
 
 
-class Published(Record, strict=True):
+class PublishedAccesses(Record, strict=True):
     """The findings of PokeSto, a published study of the storage accesses of a Minecraft server."""
 
     source: str
@@ -46,9 +46,9 @@ class Published(Record, strict=True):
     """Findings as sentences, by short name."""
 
 
-def load_published(path: Path) -> Published:
+def load_published(path: Path) -> PublishedAccesses:
     """Reads the findings of PokeSto, with which measured accesses are compared, from `data/published.yaml`.
 
     Raises TickdiskError, which names the file and the key, if the file cannot be read, or a key or a value is wrong.
     """
-    return read_section(Published, path, "accesses")
+    return read_section(PublishedAccesses, path, "accesses")

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from tickdisk.accesses.life import Life, counts, interactions
+from tickdisk.accesses.life import AccessesOfLife, counts, interactions
 from tickdisk.stats import half_length, over_lives
 
 ARRIVALS = {"joins": "server join", "teleports": "position change"}
@@ -17,7 +17,7 @@ ARRIVALS = {"joins": "server join", "teleports": "position change"}
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """The number of accesses over the number of regions, as `line` fits it: accesses = intercept + slope x regions.
 
     A number that the points cannot give is NaN.
@@ -36,7 +36,7 @@ class Line:
     """Number of lives that have a slope."""
 
 
-def region_points(lives: Sequence[Life]) -> pd.DataFrame:
+def region_points(lives: Sequence[AccessesOfLife]) -> pd.DataFrame:
     """Counts the regions and the accesses of every phase in which players arrive at new places, to fit a `line` to them.
 
     There is one row per phase, with life, kind (joins or teleports), regions, requests (of all kinds) and reads (of terrain). A
@@ -61,7 +61,7 @@ def region_points(lives: Sequence[Life]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["life", "kind", "regions", "requests", "reads"])
 
 
-def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", *, alpha: float) -> Line:
+def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", *, alpha: float) -> FittedLine:
     """Fits a least-squares line to the number of accesses (column `y`) over the number of regions (column `x`), within each life.
 
     The slope is the mean of the slopes of lives, because the life is the unit of analysis, and its interval has confidence 1 -
@@ -69,7 +69,7 @@ def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", *, alpha
     """
     lives = [rows for _, rows in points.groupby("life") if np.ptp(rows[x]) > 0]
     if not lives:
-        return Line(nan, nan, nan, nan, nan, len(points), 0)
+        return FittedLine(nan, nan, nan, nan, nan, len(points), 0)
     fits = [stats.linregress(rows[x], rows[y]) for rows in lives]
     slope = over_lives([fit.slope for fit in fits], alpha)
     low, high = slope.low, slope.high
@@ -78,7 +78,7 @@ def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", *, alpha
         low, high = slope.value - half, slope.value + half
     intercept = float(points[y].mean() - slope.value * points[x].mean())
     r_squared = float(stats.linregress(points[x], points[y]).rvalue ** 2)
-    return Line(slope.value, low, high, intercept, r_squared, len(points), len(fits))
+    return FittedLine(slope.value, low, high, intercept, r_squared, len(points), len(fits))
 
 
 def ratio_of_rates(points: pd.DataFrame, y: str = "requests") -> NDArray[np.float64]:

@@ -7,10 +7,10 @@ import pandas as pd
 
 from tickdisk.accesses.flush import delayed, flushes
 from tickdisk.accesses.form import PUBLISHED_SIZES, sequential, size_class, transfers
-from tickdisk.accesses.life import Life
+from tickdisk.accesses.life import AccessesOfLife
 
 
-def summary(lives: Sequence[Life]) -> pd.DataFrame:
+def summary(lives: Sequence[AccessesOfLife]) -> pd.DataFrame:
     """Sums up the accesses of each life in one row, indexed by its name: their number, form and saves.
 
     The columns are reads, writes and syncs (numbers), share_4_8_kib (share of reads and writes that ask for 4 or 8 KiB),

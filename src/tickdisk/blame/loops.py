@@ -28,7 +28,7 @@ _LENGTHS = np.linspace(0, 0.98, 50)
 
 
 @dataclass(frozen=True)
-class Loop:
+class ThreadLoop:
     """The loop that a thread runs. Its turns stand for ticks if the program does not tell its ticks."""
 
     period_ns: int
@@ -37,7 +37,7 @@ class Loop:
     """Start of each turn, in ns, shape (n,). If a turn took so long that the thread did not rest, the next one belongs to it."""
 
 
-def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
+def loop_of(waits: pd.DataFrame, seen_ns: int) -> ThreadLoop | None:
     """Returns the loop with a period of 12 ms to 1 s that a thread runs, by its waits alone, or None if it runs none.
 
     `waits` has the thread's rows of the waits table in the order of time, and `seen_ns` is the time in ns from the first to the
@@ -49,11 +49,11 @@ def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
     if not ends_ns.size:
         return None
 
-    def turns(least_ns: float) -> tuple[float, Loop]:
+    def turns(least_ns: float) -> tuple[float, ThreadLoop]:
         """Returns the share of the times between turns that are alike, or 0 if it is no loop, and the turns."""
         starts_ns = ends_ns[lengths_ns >= least_ns]
         gaps_ns = np.diff(starts_ns) if starts_ns.size >= _FEWEST_TURNS else np.zeros(1, np.int64)
-        loop = Loop(int(np.median(gaps_ns)), starts_ns)
+        loop = ThreadLoop(int(np.median(gaps_ns)), starts_ns)
         fits = _SHORTEST_NS <= loop.period_ns <= _LONGEST_NS and starts_ns.size * loop.period_ns >= _LEAST_SEEN * seen_ns
         return float(np.mean(np.abs(gaps_ns - loop.period_ns) < _ALIKE * loop.period_ns)) if fits else 0.0, loop
 

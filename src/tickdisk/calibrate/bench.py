@@ -20,7 +20,7 @@ RAW_BYTES, SYNC_BYTES = 64 << 20, 8 << 20
 _MINIMUM_RAW_BYTES = 16 << 20
 _CROWDED_PER_S = 50_000
 LIMITS = {"steal_share": 0.10, "pressure_memory_share": 0.05}
-"""Shares of `host.Load` above which the machine counts as too loaded."""
+"""Shares of `host.MachineLoad` above which the machine counts as too loaded."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Measured:
     """Requests that the device counted during the job, by operation. Empty if there was no emulated device."""
     cpu_ns: int
     """CPU time that the emulator's threads used during the job."""
-    load: host.Load
+    load: host.MachineLoad
     repeats: int
     """Earlier runs of the job that were dropped because the machine was too loaded."""
     too_loaded: bool
@@ -45,7 +45,7 @@ class Bench:
     """A mounted device on which fio runs jobs to measure it, on the cores that a game server would have.
 
     Raw jobs use a region of the block device that belongs to one file, and `pwrite_fsync` uses another file. `folder` gets fio's
-    files. A job is repeated at most `repeats` times while the machine's load exceeds `limits`, which are shares of `host.Load`.
+    files. A job is repeated at most `repeats` times while the load exceeds `limits`, which are shares of `host.MachineLoad`.
     If `interrupts` is set, fio always runs as a real-time thread. Otherwise, if it has one core of its own, it is a batch thread
     in jobs whose requests would wait for it (`needs_batch_thread`).
     """
@@ -74,7 +74,7 @@ class Bench:
         # cache.
         self._raw = raw_target(raw, disk.block_device, _MINIMUM_RAW_BYTES) if disk.tells_extents else Target(raw, 0, RAW_BYTES)
 
-    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.Setting:
+    def set(self, model: device.DeviceModel, *, floor_ns: int) -> device.DeviceSetting:
         """Puts `model` in force, with `floor_ns` subtracted. fio's files go to a folder with its name from now on."""
         self._model, self._model_folder = model, self._folder / model.name
         return self.disk.set(model, floor_ns=floor_ns)

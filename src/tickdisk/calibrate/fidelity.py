@@ -48,7 +48,7 @@ def measure_fidelity(
 
     Each of the `runs` rounds runs every point once, with floors that are found anew. A point is measured for `seconds` in all
     rounds together, or for up to twice as long where that makes p99 estimable. A job is repeated at most `repeats` times while
-    the machine's load exceeds `limits`, which are shares of `host.Load`. The last run is kept, and marked if the machine was
+    the load exceeds `limits`, which are shares of `host.MachineLoad`. The last run is kept, and marked if the machine was
     still too loaded. Two other chains (nbdkit and null_blk) are measured for comparison if this machine has them. If a device or
     fio fails, or if the device's log loses requests, TickdiskError is raised.
     """

@@ -73,7 +73,7 @@ def calibrate(
     Every job is run for the models that `tiers` names, and measured for `seconds_per_job` after its ramp. For the other models
     only the floor and the CPU time are measured. A folder beside `out_path`, with its name without the suffix, gets the raw
     latencies (`requests.parquet`) and fio's files (`logs`). `say` prints a line after each model. A job is repeated at most
-    `repeats` times while the machine's load exceeds `limits`, which are shares of `host.Load` (if None, `LIMITS`). If `backend`
+    `repeats` times while the load exceeds `limits`, which are shares of `host.MachineLoad` (if None, `LIMITS`). If `backend`
     is None, the first one that works on this machine is taken.
 
     If a tier has no model, or if the device or fio fails, TickdiskError is raised. Nothing is then left running or mounted, and

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tickdisk.calibrate.fio import Target
 from tickdisk.device import DeviceModel
-from tickdisk.device.loop import Loop
+from tickdisk.device.loop import LoopDevice
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child, run
 
@@ -50,7 +50,7 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
         try:
             disk = mount_point / "nbd"
             _until(disk.exists, fuse)
-            loop = Loop(disk, "tickdisk cross-check")
+            loop = LoopDevice(disk, "tickdisk cross-check")
             try:
                 # The mount is hidden from other processes at once. Only the loop device still holds it, and the kernel removes
                 # the loop device when this process ends.

@@ -24,8 +24,8 @@ P50_LIMIT, P99_LIMIT = f"max({P50_NS / 1000:g} us, {100 * P50_SHARE:g} %)", f"ma
 class Point(Record):
     """The latencies of 4 KiB random requests of one kind on one device at one queue depth, as realised and as nominal.
 
-    Values are the medians of the runs of the point, and loads, as in `host.Load`, are the highest of any run. A percentile is
-    None if too few requests lie beyond it.
+    Values are the medians of the runs of the point, and loads, as in `host.MachineLoad`, are the highest of any run. A percentile
+    is None if too few requests lie beyond it.
     """
 
     chain: ChainName
@@ -97,7 +97,7 @@ class Point(Record):
 class Pipe(Record):
     """The bandwidth of 1 MiB sequential requests on a device whose model has a bandwidth and no latency.
 
-    Loads are as in `host.Load`.
+    Loads are as in `host.MachineLoad`.
     """
 
     chain: ChainName

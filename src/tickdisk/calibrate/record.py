@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=0)]
 class JobResult(Record):
     """The realised and nominal figures of one fio job on one device, as an entry of `calibration.json`.
 
-    Fields without `nominal` are realised, and loads are as in `host.Load`.
+    Fields without `nominal` are realised, and loads are as in `host.MachineLoad`.
     """
 
     job: str

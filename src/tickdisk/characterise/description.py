@@ -10,7 +10,7 @@ from tickdisk import stats
 from tickdisk.characterise.amounts import amounts, latencies, size_distribution
 from tickdisk.characterise.files import Listing, by_place, share_of_files_touched, touched
 from tickdisk.characterise.flushes import flush_policy
-from tickdisk.characterise.kind import Kind, Reference, kind
+from tickdisk.characterise.kind import LoadKind, Reference, kind
 from tickdisk.characterise.load import Load
 from tickdisk.characterise.places import locality, reuse, sequences
 from tickdisk.characterise.stores import chunks, store_parts
@@ -50,7 +50,7 @@ class Description:
     runs: Sequence[Mapping[str, float]]
     """The numbers of each run, as `summary` returns them."""
     means: Mapping[str, stats.Mean]
-    kind: Kind
+    kind: LoadKind
     operations: Mapping[str, int]
     """Number of requests of each operation in all runs."""
     failed: int

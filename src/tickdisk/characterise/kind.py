@@ -50,7 +50,7 @@ def references(path: Path) -> References:
 
 
 @dataclass(frozen=True)
-class Kind:
+class LoadKind:
     """A load in one sentence, and the published load that is most like it."""
 
     sentence: str
@@ -58,7 +58,7 @@ class Kind:
     """Name of the published load whose share of reads is the nearest. It is empty if no reference has one."""
 
 
-def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
+def kind(values: Mapping[str, float], known: Sequence[Reference]) -> LoadKind:
     """Describes a load in one sentence, from the numbers that `summary` returns. It leaves out what the trace does not tell."""
     reads = values["share_reads"]
     parts = [_direction(reads)]
@@ -79,10 +79,10 @@ def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
     nearest = min(told, key=lambda reference: abs(float(reference.share_reads or 0) - reads)).load if told else ""
     end = f" Of the published loads, {nearest} has the most similar share of reads." if nearest else ""
     if len(parts) == 1:
-        return Kind(f"{parts[0]}.{end}", nearest)
+        return LoadKind(f"{parts[0]}.{end}", nearest)
     if not np.isfinite(reads):
-        return Kind(f"{', '.join(parts[:-1])}, and {parts[-1]}.", nearest)
-    return Kind(f"{parts[0]}: {', '.join(parts[1:-1])}{', and ' if len(parts) > 2 else ''}{parts[-1]}." + end, nearest)  # noqa: PLR2004
+        return LoadKind(f"{', '.join(parts[:-1])}, and {parts[-1]}.", nearest)
+    return LoadKind(f"{parts[0]}: {', '.join(parts[1:-1])}{', and ' if len(parts) > 2 else ''}{parts[-1]}." + end, nearest)  # noqa: PLR2004
 
 
 def _direction(reads: float) -> str:

@@ -128,7 +128,7 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
             time.sleep(_POLL_S)
 
 
-def _screen(captured: "trace.Capture") -> list[str]:
+def _screen(captured: "trace.ParsedCapture") -> list[str]:
     summary, requests = captured.summary, captured.requests
     seconds = (summary.ended_ns - summary.started_ns) / 1e9
     lost = f"{summary.lost_events} events lost, {summary.rejected} lines not understood"

@@ -10,7 +10,7 @@ from tickdisk.cli.places import DEVICES, in_project
 from tickdisk.cli.reading import ReadingProgress
 
 if TYPE_CHECKING:
-    from tickdisk.pools import Outcome, Workload
+    from tickdisk.pools import PoolsOutcome, Workload
 
 _POOLS = Path("data/pools.yaml")
 _GROUPS = 10
@@ -81,7 +81,7 @@ def pools(
         print("\n".join(_screen(workloads, outcome)))
 
 
-def _values(workloads: "list[Workload]", outcome: "Outcome") -> dict[str, Any]:
+def _values(workloads: "list[Workload]", outcome: "PoolsOutcome") -> dict[str, Any]:
     from tickdisk.pools import density
 
     return {
@@ -116,7 +116,7 @@ def _values(workloads: "list[Workload]", outcome: "Outcome") -> dict[str, Any]:
     }
 
 
-def _screen(workloads: "list[Workload]", outcome: "Outcome") -> list[str]:
+def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
     from tickdisk.pools import density
 
     lines = []

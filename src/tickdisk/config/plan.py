@@ -13,7 +13,7 @@ import numpy as np
 from tickdisk.config.model import Config, World
 from tickdisk.config.resolved import PlannedCell, Resolved, ResolvedArm
 from tickdisk.device import DeviceModel
-from tickdisk.experiment import EXPERIMENTS, Arm, Block, Life
+from tickdisk.experiment import EXPERIMENTS, Arm, Block, PlannedLife
 from tickdisk.foundation.record import plain
 
 _SERVER_START_S = 6.0
@@ -33,7 +33,7 @@ class Cell:
     server: str
     block: int
     """Number of the block, from 0."""
-    lives: tuple[Life, ...]
+    lives: tuple[PlannedLife, ...]
     """Planned server lives, in the order in which they run."""
     resolved: Resolved
     """Everything that decides the outcome of all cells of the experiment on the server."""

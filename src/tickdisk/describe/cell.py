@@ -3,7 +3,7 @@
 from tickdisk.config import AnyScale, Config, Limits, Resolved, World
 from tickdisk.describe.entry import Entry, Section, blocks_of
 from tickdisk.device import DeviceModel
-from tickdisk.foundation.host import HostFacts, Load
+from tickdisk.foundation.host import HostFacts, MachineLoad
 from tickdisk.manifest import Manifest
 from tickdisk.project import Plan
 
@@ -36,7 +36,7 @@ SECTION = Section(
         Entry(
             "results/runs/CELL/manifest.json",
             "This file records how a cell was made and what happened in its server lives.",
-            tuple(blocks_of(Manifest, elsewhere=(DeviceModel, HostFacts, Load, Limits, World))),
+            tuple(blocks_of(Manifest, elsewhere=(DeviceModel, HostFacts, MachineLoad, Limits, World))),
         ),
     ),
 )

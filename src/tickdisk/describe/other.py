@@ -2,7 +2,7 @@
 
 from tickdisk.describe.entry import Block, Entry, Section, blocks_of, written
 from tickdisk.describe.keys import keys_of_class
-from tickdisk.foundation.host import HostFacts, Load
+from tickdisk.foundation.host import HostFacts, MachineLoad
 from tickdisk.manifest import Capture
 from tickdisk.project import TOOLCHAINS, Toolchains
 from tickdisk.server import WorldSpec
@@ -53,7 +53,7 @@ _HOST = Block("The object has these keys:", keys_of_class(HostFacts), {})
 
 _LOAD = Block(
     "The object has these keys; a pressure is 0 where the kernel keeps no account of it:",
-    keys_of_class(Load),
+    keys_of_class(MachineLoad),
     {
         "seconds": "The length of the time.",
         "busy_share": "The share of the cores' time in which they worked.",

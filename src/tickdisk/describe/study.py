@@ -3,7 +3,7 @@
 from tickdisk.describe.entry import Block, Entry, Section, blocks_of, table_entry, written
 from tickdisk.describe.keys import keys_of_class
 from tickdisk.device import DeviceModel
-from tickdisk.foundation.host import HostFacts, Load
+from tickdisk.foundation.host import HostFacts, MachineLoad
 from tickdisk.foundation.table import SCHEMAS
 from tickdisk.replay import Replays, Spread
 from tickdisk.saving.store import Calibrated
@@ -212,7 +212,7 @@ REPLAY = Section(
         Entry(
             "results/replay/replay.json",
             "This file sums up the replays.",
-            (*blocks_of(Replays, elsewhere=(HostFacts, Load, DeviceModel, Spread)), _SPREAD),
+            (*blocks_of(Replays, elsewhere=(HostFacts, MachineLoad, DeviceModel, Spread)), _SPREAD),
         ),
         Entry(
             "results/replay/TOOL_DEVICE.parquet",

@@ -12,9 +12,9 @@ from tickdisk.device.clean import recover
 from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.log import OPS, is_log, read_log
-from tickdisk.device.loop import Loop
+from tickdisk.device.loop import LoopDevice
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, KeptModel, find_device, is_file, load_device, load_devices, named
-from tickdisk.device.mounted import MKFS, MountedDevice, Setting
+from tickdisk.device.mounted import MKFS, DeviceSetting, MountedDevice
 from tickdisk.device.mounts import memory_file_system
 from tickdisk.device.parts import (
     LONGEST_NS,
@@ -43,19 +43,19 @@ __all__ = [
     "Bucket",
     "Cache",
     "DeviceModel",
+    "DeviceSetting",
     "DeviceStatus",
     "EmulatorStatus",
     "ExtentRecorder",
     "FitLine",
     "KeptModel",
     "Lognormal",
-    "Loop",
+    "LoopDevice",
     "MountedDevice",
     "OpLatency",
     "Quantiles",
     "QuantilesByInflight",
     "Seek",
-    "Setting",
     "Stalls",
     "Steps",
     "attach",

@@ -5,12 +5,12 @@ import tempfile
 from pathlib import Path
 
 from tickdisk.device import record as records
-from tickdisk.device.record import Record
+from tickdisk.device.record import DeviceRecord
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.memory import MEMORY
 
 
-def make_backing(record: Record) -> Path:
+def make_backing(record: DeviceRecord) -> Path:
     """Makes a new folder for the files of a device of the backend tree, and returns its path.
 
     The folder is on tmpfs, or beside the device's record if this process may not write to tmpfs. A folder on a disk serves as
@@ -23,7 +23,7 @@ def make_backing(record: Record) -> Path:
         raise TickdiskError(f"cannot make a folder in {where} ({error.strerror}); give the tree a backing folder") from error
 
 
-def made_backing(record: Record) -> Path | None:
+def made_backing(record: DeviceRecord) -> Path | None:
     """Returns the folder that `make_backing` made for the record's device, so that it can be removed with the device.
 
     It returns None if the folder does not exist, or if the user had given the folder, which is then never removed.
@@ -34,6 +34,6 @@ def made_backing(record: Record) -> Path | None:
     return path if path.name.startswith(_prefix(record)) and path.is_dir() and not path.is_symlink() else None
 
 
-def _prefix(record: Record) -> str:
+def _prefix(record: DeviceRecord) -> str:
     # The prefix differs from that of `temporary.folder`, which would remove this folder if a tree had a file named `.lock`.
     return f"tickdisk_{record.name}_"

@@ -18,11 +18,11 @@ from tickdisk.device import kernel_block, loop
 from tickdisk.device.backing import made_backing
 from tickdisk.device.control import answers
 from tickdisk.device.mounts import mount, mounts, unmount
-from tickdisk.device.record import Identity, Record, boot_id, pid_namespace, records
+from tickdisk.device.record import DeviceRecord, ProcessIdentity, boot_id, pid_namespace, records
 from tickdisk.foundation.errors import TickdiskError
 
 _END_S, _UNMOUNT_S, _DETACH_S = 5.0, 1.0, 2.0
-_NOBODY = Identity(pid=0, started=0)
+_NOBODY = ProcessIdentity(pid=0, started=0)
 _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
@@ -35,7 +35,7 @@ def recover() -> list[str]:
     return [f"{record.name}: {line}" for record in records() if not _owned(record) for line in clean(record)]
 
 
-def _owned(record: Record) -> bool:
+def _owned(record: DeviceRecord) -> bool:
     if record.boot_id != boot_id():
         return False
     if record.pid_namespace != pid_namespace():
@@ -45,7 +45,7 @@ def _owned(record: Record) -> bool:
     return record.is_nobodys or record.owner.alive()
 
 
-def clean(record: Record) -> list[str]:
+def clean(record: DeviceRecord) -> list[str]:
     """Removes a device with everything that its record names, and returns a line for each thing that was removed.
 
     The record names processes, mounts, block devices and files. The emulator and the recorded users are killed. A part that a
@@ -68,7 +68,9 @@ def clean(record: Record) -> list[str]:
         (removed if gone else left).append(what)
     if left:
         # After the unmount the kernel no longer shows which of the device's files a process has open.
-        record.cut_off = [user for user in {*record.cut_off, *map(Identity.of, users)} if user is not None and user.alive()]
+        record.cut_off = [
+            user for user in {*record.cut_off, *map(ProcessIdentity.of, users)} if user is not None and user.alive()
+        ]
         users.update(user.pid for user in record.cut_off)
         who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
         print(
@@ -83,7 +85,7 @@ def clean(record: Record) -> list[str]:
     return removed or ["its record"]
 
 
-def end(process: Identity) -> bool:
+def end(process: ProcessIdentity) -> bool:
     """Kills a process by SIGKILL and waits until it is gone, for at most 5 s. Returns whether it was running before.
 
     A later process that has the same pid is not touched.
@@ -98,7 +100,7 @@ def end(process: Identity) -> bool:
     return True
 
 
-def users_of(record: Record) -> list[int]:
+def users_of(record: DeviceRecord) -> list[int]:
     """Returns the pids of the processes that use a device and would therefore keep it from being unmounted, in rising order.
 
     A process uses the device if an open file, its program, its working folder or its root folder is on the device, or if the
@@ -119,7 +121,7 @@ def users_of(record: Record) -> list[int]:
     return sorted(pids)
 
 
-def _source(record: Record) -> str:
+def _source(record: DeviceRecord) -> str:
     """Returns the source of the mount on which the device's users have their files, as the kernel lists it."""
     if record.block is not None:
         return str(record.block.path)
@@ -133,7 +135,7 @@ def _below(link: Path, mount_point: Path) -> bool:
         return False
 
 
-def _abort(record: Record) -> None:
+def _abort(record: DeviceRecord) -> None:
     """Fails every request of the record's FUSE connection, which also ends the uninterruptible sleep of waiting processes."""
     ours = next(
         (mounted for mounted in mounts() if mounted.mount_point == record.fuse_mount and mounted.source == record.mark), None
@@ -150,7 +152,7 @@ def _abort(record: Record) -> None:
         abort.write_text("1", encoding="ascii")
 
 
-def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
+def _take_down(record: DeviceRecord) -> Iterator[tuple[str, bool]]:
     """Removes the device's parts one after another, and yields a name of each part that existed and whether it is gone now."""
     yield from _take_loops_down(record)
     if any(mounted.mount_point == record.fuse_mount and mounted.source == record.mark for mounted in mounts()):
@@ -162,13 +164,13 @@ def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
     yield from _remove_backing(record)
 
 
-def _remove_backing(record: Record) -> Iterator[tuple[str, bool]]:
+def _remove_backing(record: DeviceRecord) -> Iterator[tuple[str, bool]]:
     if (backing := made_backing(record)) is not None:
         shutil.rmtree(backing, ignore_errors=True)
         yield f"files in {backing}", not backing.exists()
 
 
-def _take_loops_down(record: Record) -> Iterator[tuple[str, bool]]:
+def _take_loops_down(record: DeviceRecord) -> Iterator[tuple[str, bool]]:
     if record.loop is not None:
         source = str(loop.device_path(record.loop))
         is_mounted = _is_mounted(record, source)
@@ -181,5 +183,5 @@ def _take_loops_down(record: Record) -> Iterator[tuple[str, bool]]:
             yield f"loop device {loop.device_path(number)} from before a power cut", loop.detach(number, record.mark, 0)
 
 
-def _is_mounted(record: Record, source: str) -> bool:
+def _is_mounted(record: DeviceRecord, source: str) -> bool:
     return any(mounted.mount_point == record.mount_point and mounted.source == source for mounted in mounts())

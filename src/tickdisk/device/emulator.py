@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tickdisk.device.control import answers
-from tickdisk.device.record import Identity, Record
+from tickdisk.device.record import DeviceRecord, ProcessIdentity
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
 
@@ -16,7 +16,7 @@ _NAME = "emulator"
 
 
 def start_emulator(
-    record: Record, log_path: Path | None, logs: Path, cores: Sequence[int] | None, *, detached: bool
+    record: DeviceRecord, log_path: Path | None, logs: Path, cores: Sequence[int] | None, *, detached: bool
 ) -> Child | None:
     """Starts the emulator, which is the process that serves the record's device, and waits until it answers.
 
@@ -37,7 +37,7 @@ def start_emulator(
     command = [sys.executable, "-P", str(Path(__file__).with_name("daemon.py")), *options]
     child = None if detached else Child(_NAME, command, logs, cores=cores)
     process = child or _leave_behind(command, logs)
-    record.daemon = Identity.of(process.pid)
+    record.daemon = ProcessIdentity.of(process.pid)
     record.save()
     deadline = time.monotonic() + _START_S
     while not answers(record.socket):

@@ -6,7 +6,7 @@ from pathlib import Path
 from tickdisk.device import kernel_block
 from tickdisk.device.clean import end
 from tickdisk.device.model import DeviceModel
-from tickdisk.device.mounted import MountedDevice, Setting
+from tickdisk.device.mounted import DeviceSetting, MountedDevice
 from tickdisk.device.mounts import mount, unmount
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.foundation.errors import TickdiskError
@@ -58,7 +58,7 @@ class KernelDevice(MountedDevice):
         self._record.is_nobodys = True
         self._record.save()
 
-    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
+    def set(self, model: DeviceModel, *, floor_ns: int) -> DeviceSetting:
         """Returns the setting in force, which is the only one, because the device cannot change while it is mounted.
 
         If `model` is another than the one that the device was made with, TickdiskError is raised.
@@ -67,7 +67,7 @@ class KernelDevice(MountedDevice):
         if not kernel_block.is_as(self._record, model):
             raise TickdiskError(f"a {self.backend.name} device does not change while it is mounted; take it down and up again")
         self._note(model)
-        return Setting(1, 0, model.name, floor_ns)
+        return DeviceSetting(1, 0, model.name, floor_ns)
 
     def stall(self, duration_ns: int) -> int:
         """Raises TickdiskError, because the device cannot be stalled."""

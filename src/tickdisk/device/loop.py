@@ -20,7 +20,7 @@ _SECTOR = 512
 _ATTEMPTS = 20
 
 
-class Loop:
+class LoopDevice:
     """A loop device, which makes a block device of a file, with direct I/O. A device of the backend fuse lies on one.
 
     The kernel detaches it when no process has it open and no file system on it is mounted, so after `close` and an unmount.
@@ -63,7 +63,7 @@ def device_path(number: int) -> Path:
 
 
 def is_ours(number: int, mark: str) -> bool:
-    """Returns whether the loop device with this number is attached to a file and bears `mark`, such as `Record.mark`."""
+    """Returns whether the loop device with this number is attached to a file and bears `mark`, such as `DeviceRecord.mark`."""
     try:
         descriptor = os.open(device_path(number), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

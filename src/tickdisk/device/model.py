@@ -14,9 +14,9 @@ from tickdisk.device.parts import (
     Cache,
     Count,
     FitLine,
+    ModelPart,
     Nanoseconds,
     OpLatency,
-    Part,
     Points,
     Seek,
     Stalls,
@@ -28,12 +28,19 @@ from tickdisk.foundation.yaml_file import read_yaml
 
 FILE = ".yaml"
 """Ending by which the name of a device is recognised as the path of a file with one device."""
-_PARTS: Mapping[str, type[Part]] = {"credits": Bucket, "seek": Seek, "stalls": Stalls, "cache": Cache, "fit": FitLine, **KINDS}
+_PARTS: Mapping[str, type[ModelPart]] = {
+    "credits": Bucket,
+    "seek": Seek,
+    "stalls": Stalls,
+    "cache": Cache,
+    "fit": FitLine,
+    **KINDS,
+}
 _TIER_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ABOUT = {"description", "source", "tier", "fit"}
 
 
-class DeviceModel(Part):
+class DeviceModel(ModelPart):
     """The description of a storage device, from which the emulator and `simulate` compute when each request completes.
 
     A request passes the token buckets and waits for a free channel. Then its latency and its transfer begin at the same time, and

@@ -12,10 +12,10 @@ from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, force_down
 from tickdisk.device.emulator import start_emulator
-from tickdisk.device.loop import Loop, detach, device_path
+from tickdisk.device.loop import LoopDevice, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
-from tickdisk.device.record import Identity, Record
+from tickdisk.device.record import DeviceRecord, ProcessIdentity
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child, run
@@ -30,7 +30,7 @@ _CUT_STEP_S, _STEP_S, _WRITE_BACK_S = 1.0, 5.0, 60.0
 
 
 @dataclass(frozen=True)
-class Setting:
+class DeviceSetting:
     """A model that is in force on a mounted device for requests from one time on, as `MountedDevice.set` returns it."""
 
     number: int
@@ -49,11 +49,11 @@ class MountedDevice:
     the other backends. `up`, `bring_up` and `attach` return devices, and `down` removes them.
     """
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: DeviceRecord) -> None:
         self.name, self.size_bytes = record.name, record.size_bytes
         self._record = record
         self._child: Child | None = None
-        self._loop: Loop | None = None
+        self._loop: LoopDevice | None = None
 
     @property
     def backend(self) -> Backend:
@@ -135,7 +135,7 @@ class MountedDevice:
             mount(str(self.block_device), self._record.mount_point, file_system)
 
     def leave(self) -> None:
-        """Makes the emulator the owner of the device, so that the device stays when this process ends (`Record.owner`).
+        """Makes the emulator the owner of the device, so that the device stays when this process ends (`DeviceRecord.owner`).
 
         From then on only the mounted file system keeps the loop device attached.
         """
@@ -145,7 +145,7 @@ class MountedDevice:
             self._loop.close()
             self._loop = None
 
-    def set(self, model: DeviceModel, *, floor_ns: int) -> Setting:
+    def set(self, model: DeviceModel, *, floor_ns: int) -> DeviceSetting:
         """Puts a model in force for requests that arrive from now on, while the device stays mounted with its files.
 
         The model begins as an idle device. Replies are sent earlier by `floor_ns`, which the machine adds to the model's latency.
@@ -154,7 +154,7 @@ class MountedDevice:
         self.backend.check_model(model)
         reply = ask(self._record.socket, "set", parameters=model.parameters(), floor_ns=floor_ns, burn_ns=model.burn_ns)
         self._note(model)
-        return Setting(reply["number"], reply["effective_ns"], model.name, floor_ns)
+        return DeviceSetting(reply["number"], reply["effective_ns"], model.name, floor_ns)
 
     def _note(self, model: DeviceModel) -> None:
         """Writes the model in force into the record, from which another process reads it for `status`."""
@@ -203,7 +203,7 @@ class MountedDevice:
         )  # From now on the device answers at once, until the order `power_on`.
         if record.loop is not None:
             record.old_loops.append(record.loop)
-        record.cut_off += [user for user in map(Identity.of, users) if user is not None]
+        record.cut_off += [user for user in map(ProcessIdentity.of, users) if user is not None]
         record.save()
         try:
             self._attach_anew(0 if users else _CUT_STEP_S)
@@ -230,7 +230,7 @@ class MountedDevice:
 
     def add_user(self, pid: int) -> None:
         """Records a process that uses the device, if it exists, so that it is killed before the device is removed."""
-        user = Identity.of(pid)
+        user = ProcessIdentity.of(pid)
         if user is not None:
             self._record.users.append(user)
             self._record.save()
@@ -304,7 +304,7 @@ class MountedDevice:
         return self._record.daemon is not None and self._record.daemon.alive()
 
     def _attach(self) -> None:
-        self._loop = Loop(self._record.fuse_mount / "disk", self._record.mark)
+        self._loop = LoopDevice(self._record.fuse_mount / "disk", self._record.mark)
         self._record.loop = self._loop.number
         self._record.old_loops = [number for number in self._record.old_loops if number != self._loop.number]
         self._record.arrivals_lack = arrivals.watch(self._record.socket, self.block_device)

@@ -17,13 +17,13 @@ Count = Annotated[int, Field(gt=0, lt=1 << 63)]
 Points = Annotated[tuple[Annotated[tuple[float, float], Strict(False)], ...], Strict(False)]  # YAML has no tuples.
 
 
-class Part(BaseModel):
+class ModelPart(BaseModel):
     """The base class of `DeviceModel` and its parts. Unknown keys and values of another type are errors in all of them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Lognormal(Part):
+class Lognormal(ModelPart):
     """A latency that is drawn for each request, and whose logarithm has a normal distribution.
 
     A description may give `p99_ns`, the 99th percentile, instead of `sigma`.
@@ -45,7 +45,7 @@ class Lognormal(Part):
         return values
 
 
-class Quantiles(Part):
+class Quantiles(ModelPart):
     """A latency that is drawn for each request from a distribution that is given by its quantiles."""
 
     quantiles: Points
@@ -64,7 +64,7 @@ class Quantiles(Part):
         return self
 
 
-class QuantilesByInflight(Part):
+class QuantilesByInflight(ModelPart):
     """A latency that is drawn from a distribution which depends on the number of requests in flight.
 
     The distributions are given by their quantiles for several numbers, as a profile has measured them. The number in flight
@@ -93,7 +93,7 @@ class QuantilesByInflight(Part):
         return Quantiles(quantiles=tuple((row[0], row[column + 1]) for row in self.quantiles))
 
 
-KINDS: Mapping[str, type[Part]] = {
+KINDS: Mapping[str, type[ModelPart]] = {
     "lognormal latency": Lognormal,
     "quantile table": Quantiles,
     "quantile tables by requests in flight": QuantilesByInflight,
@@ -141,7 +141,7 @@ def median_ns(latency: OpLatency) -> int:
             return latency
 
 
-class Bucket(Part):
+class Bucket(ModelPart):
     """A token bucket, by which a cloud volume limits requests or bytes. Reads and writes pass it in the order of their arrival.
 
     The bucket is full at first. A request waits until the bucket holds what the request costs. If it costs more than `capacity`,
@@ -156,7 +156,7 @@ class Bucket(Part):
     """A request costs one token for every begun `request_bytes` of its length. If None, it costs one token for every byte."""
 
 
-class Seek(Part):
+class Seek(ModelPart):
     """The arm of a hard disk over a turning platter. It has to move to the place of a request, which is called a seek.
 
     A seek takes `least_ns` + (`most_ns` - `least_ns`) * sqrt(distance / `span_bytes`), with the distance in bytes. After the
@@ -179,7 +179,7 @@ class Seek(Part):
         return self
 
 
-class Stalls(Part):
+class Stalls(ModelPart):
     """Times in which the device starts nothing, such as the garbage collection of flash."""
 
     every_bytes: Annotated[int, Field(ge=4096, lt=1 << 63)] | None = None
@@ -199,7 +199,7 @@ class Stalls(Part):
         return self
 
 
-class Cache(Part):
+class Cache(ModelPart):
     """A volatile write cache of a device, which writes its contents to the medium in the order in which they came.
 
     A write takes `latency_ns` while there is room, and otherwise first waits for room. A flush waits until all is on the medium.
@@ -212,7 +212,7 @@ class Cache(Part):
     """Bandwidth at which the cache is written to the medium."""
 
 
-class FitLine(Part):
+class FitLine(ModelPart):
     """Closeness of the model of a profiled disk to the measurement of one kind of 4 KiB requests at one queue depth.
 
     The simulated latencies are those that the model gives at that depth. Errors are relative, so 0.1 is 10 % too much. Loads are

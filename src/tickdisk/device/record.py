@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}")
 """Form of a device's name. It has at most 54 characters, because a loop device stores 63 and `tickdisk:` takes the first 9."""
 
 
-class Identity(BaseModel):
+class ProcessIdentity(BaseModel):
     """A process, identified by its pid and by its start time.
 
     The start time tells it from a later process with the same pid, so that a record never leads to the end of a wrong process.
@@ -54,7 +54,7 @@ class Identity(BaseModel):
 
     def alive(self) -> bool:
         """Returns whether this very process is still running, and not only another one with its pid."""
-        return Identity.of(self.pid) == self
+        return ProcessIdentity.of(self.pid) == self
 
 
 def boot_id() -> str:
@@ -93,7 +93,7 @@ class KernelBlock(BaseModel):
         return folder.exists() and folder.stat().st_ino == self.inode
 
 
-class Record(BaseModel):
+class DeviceRecord(BaseModel):
     """The record of one mounted device, which names all that has to be removed with the device.
 
     It is kept as the file `path`, so that other processes can use the device, and can remove it if its owner died.
@@ -101,7 +101,7 @@ class Record(BaseModel):
 
     name: str
     """Name of the mounted device, which no other mounted device has."""
-    owner: Identity
+    owner: ProcessIdentity
     """The process whose end also ends the device. It is the emulator itself if the device is detached."""
     boot_id: str
     pid_namespace: int
@@ -116,7 +116,7 @@ class Record(BaseModel):
     """Whether a power cut drops what was not flushed."""
     mount_point: Path
     """Folder at which the file system is mounted. Nothing is mounted there for a bare block device."""
-    daemon: Identity | None = None
+    daemon: ProcessIdentity | None = None
     """The process of the emulator. It is None before the emulator starts, and for the backends zram and null_blk."""
     loop: int | None = None
     """Number of the loop device. It is None before one is attached, and for backends other than fuse."""
@@ -130,11 +130,11 @@ class Record(BaseModel):
     """Whether the backing folder was made for the device, and is removed with it."""
     is_nobodys: bool = False
     """Whether the device is a detached one of the kernel, which needs no process and stays until it is taken down."""
-    users: list[Identity] = []
+    users: list[ProcessIdentity] = []
     """Processes that use the device (`MountedDevice.add_user`). They are killed before the device is removed."""
     old_loops: list[int] = []
     """Numbers of loop devices from before a power cut, on which processes still have files open."""
-    cut_off: list[Identity] = []
+    cut_off: list[ProcessIdentity] = []
     """Processes that had files open on the device before a power cut, or when the device was taken down."""
 
     @classmethod
@@ -157,7 +157,7 @@ class Record(BaseModel):
             raise TickdiskError(
                 f"device {name!r}: a name is a letter or digit, then at most 53 of them, dots, _ and -; give another --name"
             )
-        owner = Identity.of(os.getpid())
+        owner = ProcessIdentity.of(os.getpid())
         if owner is None:
             raise TickdiskError("/proc does not show this process; mount proc")
         return cls(
@@ -244,12 +244,12 @@ class Record(BaseModel):
         self.path.unlink(missing_ok=True)
 
 
-def load_record(path: Path) -> Record:
+def load_record(path: Path) -> DeviceRecord:
     """Reads the record of a mounted device from its file. If the file does not contain a record, TickdiskError is raised."""
-    return read(Record, path, "it is no record of a device; remove it")
+    return read(DeviceRecord, path, "it is no record of a device; remove it")
 
 
-def records() -> Iterator[Record]:
+def records() -> Iterator[DeviceRecord]:
     """Yields the record of every device in the folder `STATE`, except those that another process removes meanwhile."""
     for path in sorted(STATE.glob("*.json")):
         try:
@@ -259,7 +259,7 @@ def records() -> Iterator[Record]:
                 raise
 
 
-def find_record(name: str | None) -> Record:
+def find_record(name: str | None) -> DeviceRecord:
     """Returns the record of the mounted device called `name`, or of the only mounted device if `name` is None.
 
     If there is no such record, TickdiskError lists the mounted devices.

@@ -64,7 +64,7 @@ class TreeDevice(MountedDevice):
         self._start_emulator(log_path, logs, cores, detached=detached)
 
     def leave(self) -> None:
-        """Makes the emulator the owner of the device, so that the device stays when this process ends (`Record.owner`)."""
+        """Makes the emulator the owner of the device, so that the device stays when this process ends (`DeviceRecord.owner`)."""
         if self._record.daemon is not None:
             self._record.owner = self._record.daemon
             self._record.save()

@@ -15,7 +15,7 @@ from tickdisk.device.floor import measure_floor
 from tickdisk.device.kernel_device import KernelDevice
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import MKFS, MountedDevice
-from tickdisk.device.record import Record, find_record
+from tickdisk.device.record import DeviceRecord, find_record
 from tickdisk.device.tree import TREE, TreeDevice
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
@@ -92,7 +92,7 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
     recover()
     name = options.get("name") or f"{name_of(model)}-{os.getpid()}-{next(_count)}"
     on_it = file_system if backend.abilities.block_device else TREE
-    record = Record.new(
+    record = DeviceRecord.new(
         name, size_bytes, on_it, options.get("mount_point"), backend.name, volatile=options.get("volatile", False)
     )
     backing = options.get("backing")

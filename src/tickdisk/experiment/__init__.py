@@ -14,7 +14,7 @@ from tickdisk.experiment.capture_cost import CAPTURE_COST
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Study
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
-from tickdisk.experiment.life import Epoch, Injection, Life
+from tickdisk.experiment.life import Epoch, Injection, PlannedLife
 from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCODE, OTHER_SERVERS, POOLS, REPLAY, STORE, Checkpoint
 from tickdisk.experiment.switchback import SWITCHBACK
 
@@ -64,7 +64,7 @@ __all__ = [
     "Epoch",
     "Experiment",
     "Injection",
-    "Life",
+    "PlannedLife",
     "Study",
     "Tool",
 ]

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
-from tickdisk.experiment.life import Epoch, Life
+from tickdisk.experiment.life import Epoch, PlannedLife
 
 
-class Accesses(Design):
+class AccessesDesign(Design):
     """Captured server lives whose players do one kind of thing after another."""
 
     lives: Count
@@ -29,14 +29,14 @@ class Accesses(Design):
     """Settings of the server, which come after those that the project chooses."""
 
 
-def _lives(block: Block[Accesses]) -> tuple[Life, ...]:
+def _lives(block: Block[AccessesDesign]) -> tuple[PlannedLife, ...]:
     end_s = block.design.seconds if block.number else block.design.first_seconds
-    return (Life("life", block.baseline, block.trace_seed, end_s, (Epoch(block.baseline, 0.0, 0.0, end_s),)),)
+    return (PlannedLife("life", block.baseline, block.trace_seed, end_s, (Epoch(block.baseline, 0.0, 0.0, end_s),)),)
 
 
 ACCESSES = Experiment(
     "accesses",
-    Accesses,
+    AccessesDesign,
     evidence=(),
     parameters={"plan": "results/plan.json"},
     card=Card(

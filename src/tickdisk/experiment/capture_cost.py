@@ -2,7 +2,7 @@
 
 from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
-from tickdisk.experiment.life import Life, delays_of, epochs_of
+from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
 
 class CaptureCost(Roaming):
@@ -27,11 +27,11 @@ class CaptureCost(Roaming):
     """Rounds of the micro-workload. Every tool has one turn in a round, in a random order."""
 
 
-def _lives(block: Block[CaptureCost]) -> tuple[Life, ...]:
+def _lives(block: Block[CaptureCost]) -> tuple[PlannedLife, ...]:
     design, arms = block.design, block.arms
     order = balanced_order([arm.arm for arm in arms], block.number, lambda square: block.rng("order", square))
     epochs = epochs_of(order, design.warm_up_s, length_s=design.epoch_s, cut_s=design.cut_s)
-    return (Life("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)),)
+    return (PlannedLife("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)),)
 
 
 CAPTURE_COST = Experiment(

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from tickdisk.experiment.arm import Arm, PositiveFor, Role
-from tickdisk.experiment.life import Life
+from tickdisk.experiment.life import PlannedLife
 from tickdisk.foundation.record import Record
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -113,7 +113,7 @@ class Experiment(Study[DesignType]):
     An experiment has arms, which are rows of `workflow/config/experiments.tsv`, and each of its blocks runs as one cell.
     """
 
-    lives: Callable[[Block[DesignType]], tuple[Life, ...]] = field(kw_only=True)
+    lives: Callable[[Block[DesignType]], tuple[PlannedLife, ...]] = field(kw_only=True)
     """Function that plans the server lives of a block, and returns them in the order in which they run."""
     behaviour: str = field(kw_only=True)
     """Name of the behaviour of the players, a key of `tickdisk.player.BEHAVIOURS`."""

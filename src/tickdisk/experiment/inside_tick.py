@@ -6,7 +6,7 @@ Only the baseline arm is played.
 import numpy as np
 
 from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
-from tickdisk.experiment.life import Epoch, Injection, Life
+from tickdisk.experiment.life import Epoch, Injection, PlannedLife
 
 
 class InsideTick(Roaming):
@@ -24,14 +24,14 @@ class InsideTick(Roaming):
     """Time that belongs to each stall. The stall begins at a random time in its first half."""
 
 
-def _lives(block: Block[InsideTick]) -> tuple[Life, ...]:
+def _lives(block: Block[InsideTick]) -> tuple[PlannedLife, ...]:
     design, rng = block.design, block.rng("order", block.number)
     kinds = rng.permutation(np.repeat(["device_stall", "cpu_stall"], design.stalls)).tolist()
     begins_s = [design.warm_up_s + design.stall_period_s * (slot + rng.uniform(0, 0.5)) for slot in range(len(kinds))]
     injections = tuple(Injection(kind, round(due_s, 3), design.stall_ms) for kind, due_s in zip(kinds, begins_s, strict=True))
     end_s = design.warm_up_s + design.stall_period_s * len(kinds)
     epochs = (Epoch(block.baseline, design.warm_up_s, design.warm_up_s, end_s),)
-    return (Life("life", block.baseline, block.trace_seed, end_s, epochs, injections),)
+    return (PlannedLife("life", block.baseline, block.trace_seed, end_s, epochs, injections),)
 
 
 INSIDE_TICK = Experiment(

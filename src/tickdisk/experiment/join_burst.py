@@ -2,7 +2,7 @@
 
 from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
-from tickdisk.experiment.life import Life, delays_of, epochs_of
+from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
 
 class JoinBurst(Design):
@@ -27,11 +27,11 @@ class JoinBurst(Design):
         return round(self.stay_s * 1e9)
 
 
-def _lives(block: Block[JoinBurst]) -> tuple[Life, ...]:
+def _lives(block: Block[JoinBurst]) -> tuple[PlannedLife, ...]:
     design, arms, lives = block.design, block.arms, []
     for arm in balanced_order([arm.arm for arm in arms], block.number, lambda square: block.rng("order", square)):
         epochs = epochs_of([arm], 0.0, length_s=design.burst_s + design.stay_s, cut_s=0.0)
-        lives.append(Life(arm, arm, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)))
+        lives.append(PlannedLife(arm, arm, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)))
     return tuple(lives)
 
 

@@ -40,7 +40,7 @@ class Injection:
 
 
 @dataclass(frozen=True)
-class Life:
+class PlannedLife:
     """One planned server life, as `run_life` plays it."""
 
     name: str

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tickdisk.experiment.entry import Card, Count, Design, Seconds, Study
 
 
-class Calibration(Design):
+class CalibrationDesign(Design):
     """The times for which fio measures each device."""
 
     seconds_per_job: Seconds
@@ -194,7 +194,7 @@ NETCODE = Study(
 )
 CALIBRATION = Study(
     "calibration",
-    Calibration,
+    CalibrationDesign,
     evidence=("results/calibration.json", "results/fidelity.json"),
     parameters={
         "plan": "results/plan.json",

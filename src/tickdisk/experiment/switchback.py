@@ -6,7 +6,7 @@ from pydantic import Field
 
 from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
-from tickdisk.experiment.life import Life, delays_of, epochs_of
+from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
 
 class Switchback(Roaming):
@@ -34,12 +34,12 @@ class Switchback(Roaming):
         return round(self.cut_s * 1e9)
 
 
-def _lives(block: Block[Switchback]) -> tuple[Life, ...]:
+def _lives(block: Block[Switchback]) -> tuple[PlannedLife, ...]:
     design, arms = block.design, block.arms
     order = balanced_order([arm.arm for arm in arms], block.number, lambda square: block.rng("order", square))
     length_s = design.epoch_save_periods * design.save_period_s
     epochs = epochs_of(order, design.warm_up_s, length_s=length_s, cut_s=design.cut_s)
-    return (Life("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)),)
+    return (PlannedLife("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)),)
 
 
 SWITCHBACK = Experiment(

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from pathlib import Path
 
-from tickdisk.formats.source import Source
+from tickdisk.formats.source import TraceSource
 from tickdisk.foundation.errors import TickdiskError
 
 _NUMBERED = re.compile(r".+\.(\d+)")
@@ -32,7 +32,7 @@ class MergedSource:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._sources = {path: Source(path) for path in files_in(folder)}
+        self._sources = {path: TraceSource(path) for path in files_in(folder)}
         self.total_bytes = sum(source.total_bytes or 0 for source in self._sources.values())
         """Size of all files."""
 
@@ -48,7 +48,7 @@ class MergedSource:
             yield part
 
 
-def _stamped(path: Path, source: Source) -> Iterator[tuple[bytes, bytes]]:
+def _stamped(path: Path, source: TraceSource) -> Iterator[tuple[bytes, bytes]]:
     """Yields the time and the text of each line, with the number of its thread before it."""
     numbered = _NUMBERED.fullmatch(path.name)
     thread = numbered[1].encode() if numbered else b""
@@ -61,7 +61,7 @@ def _stamped(path: Path, source: Source) -> Iterator[tuple[bytes, bytes]]:
         yield stamp[1], b"%s %s\n" % (thread, line.lstrip())
 
 
-def _lines(source: Source) -> Iterator[bytes]:
+def _lines(source: TraceSource) -> Iterator[bytes]:
     rest = b""
     for part in source.parts():
         *lines, rest = (rest + part).split(b"\n")

@@ -15,7 +15,7 @@ from tickdisk.formats.counts import Counts
 from tickdisk.formats.merged import MergedSource, files_in, is_numbered
 from tickdisk.formats.native_table import requests_of
 from tickdisk.formats.rejects import Rejects
-from tickdisk.formats.source import STDIN, Source
+from tickdisk.formats.source import STDIN, TraceSource
 from tickdisk.formats.stored import is_stored, read_stored
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
@@ -51,7 +51,7 @@ class Trace:
 
     def __init__(self, path: Path, format_name: str | None = None) -> None:
         self.path, self._format = path, format_name
-        self.source = MergedSource(path) if path.is_dir() else Source(path)
+        self.source = MergedSource(path) if path.is_dir() else TraceSource(path)
         self.counts = Counts(format_name or "")
         """Counts of what has been read so far, which are complete at the end."""
 

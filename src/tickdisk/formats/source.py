@@ -19,7 +19,7 @@ STDIN = Path("-")
 _GZIP, _ZSTD, _XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
 
 
-class Source:
+class TraceSource:
     """The bytes of a trace file, decompressed if they are compressed with gzip, zstd or xz. `-` is the standard input."""
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class Source:
 class _Counted:
     """A file that is read from its beginning again, and counts the bytes that were read."""
 
-    def __init__(self, file: IO[bytes], source: Source) -> None:
+    def __init__(self, file: IO[bytes], source: TraceSource) -> None:
         self._file, self._source = file, source
         self._again = b""
 

@@ -1,6 +1,6 @@
 """Describes this machine, measures its load, and divides its cores between the game server and all other programs.
 
-Results are stored with their `Load`, so that a busy machine shows.
+Results are stored with their `MachineLoad`, so that a busy machine shows.
 """
 
 import os
@@ -74,7 +74,7 @@ def machine() -> MachineKind:
 
 
 @dataclass(frozen=True)
-class Load:
+class MachineLoad:
     """The load of the machine in an interval of time, as `LoadMeter.read` returns it.
 
     It shows whether something else disturbed a measurement. A share of 1 is all of it. CPU times are shares of all cores'
@@ -151,7 +151,7 @@ def _programs() -> _Programs:
 def shows_kernel_threads() -> bool:
     """Returns whether this process can see the kernel's threads, which a pid namespace hides.
 
-    Without them, the CPU time of other programs (`Load.other_programs_share`) cannot be told.
+    Without them, the CPU time of other programs (`MachineLoad.other_programs_share`) cannot be told.
     """
     try:
         return Path(f"/proc/{_KTHREADD}/comm").read_bytes().strip() == b"kthreadd"
@@ -160,7 +160,7 @@ def shows_kernel_threads() -> bool:
 
 
 def keeps_pressure() -> bool:
-    """Returns whether the kernel keeps pressure accounts. If it does not, the pressures of a `Load` are recorded as 0."""
+    """Returns whether the kernel keeps pressure accounts. If it does not, the pressures of a `MachineLoad` are recorded as 0."""
     return Path("/proc/pressure/cpu").exists()
 
 
@@ -186,7 +186,7 @@ class LoadMeter:
         self._at, self._cpu = time.monotonic(), _cpu()
         self._pressure = {kind: _pressure(kind) for kind in ("cpu", "io", "memory")}
 
-    def read(self) -> Load:
+    def read(self) -> MachineLoad:
         """Returns the load since the meter was created. It can be called again, and each time counts from the creation."""
         seconds = time.monotonic() - self._at
         total, idle, steal, programs = (now - before for now, before in zip(_cpu(), self._cpu, strict=True))
@@ -195,7 +195,7 @@ class LoadMeter:
         others_share = None if ours is None else max(0.0, (programs - ours) / total)
         shares = {kind: (_pressure(kind) - before) / 1e6 / max(seconds, 1e-9) for kind, before in self._pressure.items()}
         busy = 1 - idle / total - steal / total
-        return Load(seconds, steal / total, busy, shares["cpu"], shares["io"], shares["memory"], others_share)
+        return MachineLoad(seconds, steal / total, busy, shares["cpu"], shares["io"], shares["memory"], others_share)
 
 
 def cpu_ns(pid: int) -> int | None:

@@ -45,7 +45,7 @@ class LagSecond(Record):
     """The number of timers that were later than the limit."""
 
 
-class Network(Record):
+class NetworkCounts(Record):
     """Counts of the traffic between the players and the server."""
 
     packets_sent: Annotated[int, Unit("packets")]
@@ -97,7 +97,7 @@ class ClientStatus(Record):
     """Whether the lag shows that the clients were short of processor time."""
     cpu_s: float
     """The processor time that the clients used."""
-    network: Network
+    network: NetworkCounts
     """Counts of the traffic."""
     first_refusal: str | None = Field(default=None, exclude_if=lambda refusal: refusal is None)
     """The first reason with which the server refused a player. It is absent if none was refused."""

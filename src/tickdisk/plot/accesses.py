@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from tickdisk.accesses import SIZES, Line
+from tickdisk.accesses import SIZES, FittedLine
 from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.plot.theme import (
     INK,
@@ -121,7 +121,7 @@ def offset_time(table: pd.DataFrame, *, store: str) -> Any:
     return finish(chart.properties(width=WIDTH + 120), "Where in the map the server reads and writes", words)
 
 
-def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> Any:
+def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, FittedLine]) -> Any:
     """Draws reads of terrain over the number of regions that players came to, to show whether reads grow with regions.
 
     A region is the terrain around the place where a player arrives. Each kind of arrival has its fitted line, slope and R². The
@@ -134,7 +134,7 @@ def accesses_over_regions(points: pd.DataFrame, lines: Mapping[str, Line]) -> An
     return finish(_over_regions(points, lines, NOTEBOOK), "Accesses over regions", words)
 
 
-def _over_regions(points: pd.DataFrame, lines: Mapping[str, Line], theme: Theme) -> Any:
+def _over_regions(points: pd.DataFrame, lines: Mapping[str, FittedLine], theme: Theme) -> Any:
     rows = checked(points, ["kind", "regions", "reads"], "accesses over regions")
     x, y = alt.X("regions:Q", title="Regions"), alt.Y("reads:Q", title="Reads of terrain")
     tone = colour(list(dict.fromkeys(rows["kind"])), "kind")
@@ -183,7 +183,7 @@ def accesses_at_a_glance(
     *,
     saves_s: Sequence[float],
     regions: pd.DataFrame,
-    lines: Mapping[str, Line],
+    lines: Mapping[str, FittedLine],
     predicted: pd.DataFrame,
 ) -> Any:
     """Draws for the paper a server's bytes over time, reads over regions, and predicted over observed requests of each life.

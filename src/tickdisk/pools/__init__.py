@@ -6,8 +6,19 @@ which request each request has waited for. `load_pools` reads descriptions of po
 publication does.
 """
 
-from tickdisk.pools.layout import Group, Pool, Tier, load_pools
-from tickdisk.pools.simulate import Outcome, Settings, density, simulate
+from tickdisk.pools.layout import DeviceGroup, FastTier, Pool, load_pools
+from tickdisk.pools.simulate import PoolsOutcome, Settings, density, simulate
 from tickdisk.pools.workload import Workload, workload_of
 
-__all__ = ["Group", "Outcome", "Pool", "Settings", "Tier", "Workload", "density", "load_pools", "simulate", "workload_of"]
+__all__ = [
+    "DeviceGroup",
+    "FastTier",
+    "Pool",
+    "PoolsOutcome",
+    "Settings",
+    "Workload",
+    "density",
+    "load_pools",
+    "simulate",
+    "workload_of",
+]

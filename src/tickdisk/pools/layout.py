@@ -15,7 +15,7 @@ SEGMENT_BYTES = 64 * 4096
 """Size of a segment, in which a pool gives space to a volume."""
 
 
-class Group(Record, strict=True):
+class DeviceGroup(Record, strict=True):
     """Equal devices over which chunks are spread."""
 
     device: str
@@ -51,7 +51,7 @@ class Group(Record, strict=True):
         }
 
 
-class Tier(Group):
+class FastTier(DeviceGroup):
     """Devices that hold segments before they go to the data devices."""
 
     gib: Annotated[float, Field(gt=0)]
@@ -69,10 +69,10 @@ class Pool(Record, strict=True):
     name: str
     description: str
     source: str
-    data: Group
-    metadata: Group | Literal["tier"] | None = None
+    data: DeviceGroup
+    metadata: DeviceGroup | Literal["tier"] | None = None
     """Devices of the store of metadata, which appends a page for every new segment. `tier` stands for the devices of the tier."""
-    tier: Tier | None = None
+    tier: FastTier | None = None
 
     @model_validator(mode="after")
     def _has_tier(self) -> Self:
@@ -82,7 +82,7 @@ class Pool(Record, strict=True):
 
     def parameters(self, devices: Mapping[str, DeviceModel], seed: int) -> dict[str, Any]:
         """Returns the values of `PoolSpec` in Rust, with a seed for the devices. Raises TickdiskError for an unknown device."""
-        metadata = self.metadata if isinstance(self.metadata, Group) else None
+        metadata = self.metadata if isinstance(self.metadata, DeviceGroup) else None
         return {
             "data": self.data.parameters(devices, seed),
             "metadata": None if metadata is None else metadata.parameters(devices, seed + self.data.devices),

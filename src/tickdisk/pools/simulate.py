@@ -86,7 +86,7 @@ class PoolRun:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PoolsOutcome:
     """The runs of all pools of a simulation."""
 
     runs: Sequence[PoolRun]
@@ -113,7 +113,7 @@ class Outcome:
 
 def simulate(
     workloads: Sequence[Workload], pool: Pool, devices: Mapping[str, DeviceModel], settings: Settings | None = None
-) -> Outcome:
+) -> PoolsOutcome:
     """Runs workloads on equal pools in simulated time.
 
     A request is issued when the one that it depends on is done, and when the queue has room. A pool has its own devices, so that
@@ -135,9 +135,9 @@ def simulate(
         (workloads[number % len(workloads)], pool.parameters(devices, seed=1000 * number)) for number in range(settings.pools)
     ]
     if len(jobs) == 1:
-        return Outcome([_run(*jobs[0], settings)])
+        return PoolsOutcome([_run(*jobs[0], settings)])
     with ThreadPoolExecutor(os.cpu_count()) as workers:
-        return Outcome(list(workers.map(lambda job: _run(job[0], job[1], settings), jobs)))
+        return PoolsOutcome(list(workers.map(lambda job: _run(job[0], job[1], settings), jobs)))
 
 
 def _run(workload: Workload, pool: Mapping[str, Any], settings: Settings) -> PoolRun:

@@ -28,7 +28,7 @@ _ROUND_S = 4 / 3
 BEYOND = 10
 """Number of requests that must lie beyond a percentile for it to be estimable."""
 LIMITS_OF_ROUNDS: Mapping[str, float] = {**LIMITS, "steal_share": 0.01}
-"""Shares of `host.Load` above which a round is repeated. The limit of stolen time is stricter than elsewhere, because if a
+"""Shares of `host.MachineLoad` above which a round is repeated. The limit of stolen time is stricter than elsewhere, because if a
 hundredth of the cores' time is stolen, one request in a hundred waits for it."""
 _PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16
 _LEAST_REQUESTS = 100
@@ -46,7 +46,7 @@ class Sample:
     queue_depth: int
     rounds: tuple[Latencies, ...]
     """Latencies in ns of each round, without its ramp, which is its beginning."""
-    loads: tuple[host.Load, ...] = ()
+    loads: tuple[host.MachineLoad, ...] = ()
     """Load of the machine in each round."""
     client_cpu_share: float = 0.0
     """Largest share of a round in which fio itself was running on its core."""
@@ -121,11 +121,11 @@ def measure(
     length = seconds / count + ramp_s(seconds / count)
     jobs = _jobs(depths, write=write, length=length)
     pipe = Job("read", "sequential", _PIPE_BYTES, _PIPE_DEPTH, length)
-    kept: dict[tuple[Op, int], list[_Run]] = {key: [] for key in jobs}
+    kept: dict[tuple[Op, int], list[_FioRun]] = {key: [] for key in jobs}
     pipes, begin, asked, seeds = [], 0, 0, itertools.count(1)
 
-    def measured_run(job: Job) -> _Run:
-        def once() -> _Run:
+    def measured_run(job: Job) -> _FioRun:
+        def once() -> _FioRun:
             nonlocal asked
             run = _run(job, target, folder, seeds)
             asked += run.bytes
@@ -166,14 +166,14 @@ def _jobs(depths: Sequence[int], *, write: bool, length: float) -> dict[tuple[Op
 
 
 @dataclass(frozen=True)
-class _Run:
+class _FioRun:
     latency_ns: Latencies
     turns: float
     """Number of times that each place in the queue was taken."""
     bytes: int
     bytes_per_s: float
     client_cpu_share: float
-    load: host.Load
+    load: host.MachineLoad
     repeats: int = 0
 
     @property
@@ -181,7 +181,7 @@ class _Run:
         return any(getattr(self.load, name) > limit for name, limit in LIMITS_OF_ROUNDS.items())
 
 
-def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
+def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _FioRun:
     assert job.seconds is not None
     meter = host.LoadMeter()
     requests = run_job(replace(job, seed=next(seeds)), target, folder, cores=host.split_cores().server)
@@ -189,10 +189,10 @@ def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
     kept = requests.after(ramp_s(job.seconds) * 1000, _CUT_TURNS * job.queue_depth)
     bytes_per_s = (requests.requests_per_s or 0) * job.block_bytes
     turns = len(requests) / job.queue_depth
-    return _Run(kept.latency_ns, turns, len(requests) * job.block_bytes, bytes_per_s, requests.cpu_share, load)
+    return _FioRun(kept.latency_ns, turns, len(requests) * job.block_bytes, bytes_per_s, requests.cpu_share, load)
 
 
-def _sample(op: Op, depth: int, runs: Sequence[_Run]) -> Sample:
+def _sample(op: Op, depth: int, runs: Sequence[_FioRun]) -> Sample:
     requests = sum(len(run.latency_ns) for run in runs)
     if requests < _LEAST_REQUESTS:
         raise TickdiskError(f"only {requests} requests ({op}, queue depth {depth}) were made; give a larger --seconds")

@@ -22,7 +22,7 @@ _WRITTEN = 0.95
 
 
 @dataclass(frozen=True)
-class Source:
+class TestedDisk:
     """The part of a disk that is measured, which `source` prepared."""
 
     kind: Literal["folder", "file", "block device"]
@@ -31,7 +31,7 @@ class Source:
 
 
 @contextmanager
-def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
+def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[TestedDisk]:
     """Prepares the part of a disk that is to be measured, until the end of the `with` block.
 
     The contents of a file are never overwritten. A block device is overwritten only if nothing is recognised on it and nobody
@@ -46,12 +46,12 @@ def source(path: Path, *, write: bool, size_bytes: int) -> Iterator[Source]:
         raise TickdiskError(f"{path} is in memory ({memory}); give a folder on a disk")
     if stat.S_ISDIR(mode):
         with _test_file(path, size_bytes) as file:
-            yield Source("folder", Target(file, 0, size_bytes // _PIECE * _PIECE))
+            yield TestedDisk("folder", Target(file, 0, size_bytes // _PIECE * _PIECE))
     elif stat.S_ISREG(mode):
-        yield Source("file", _existing_file(path, write=write))
+        yield TestedDisk("file", _existing_file(path, write=write))
     elif stat.S_ISBLK(mode):
         with claimed(path, write=write):
-            yield Source("block device", Target(path.resolve(), 0, _checked_size(path)))
+            yield TestedDisk("block device", Target(path.resolve(), 0, _checked_size(path)))
     else:
         raise TickdiskError(f"{path} is neither a folder nor a file nor a block device; give one of these")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tickdisk.device import KeptModel
-from tickdisk.foundation.host import HostFacts, Load
+from tickdisk.foundation.host import HostFacts, MachineLoad
 from tickdisk.foundation.record import Record, Unit, read, write
 
 _RESULT = "replay.json"
@@ -94,7 +94,7 @@ class Run(Summary):
     """Whether the memory of the tool was locked."""
     device_requests: Annotated[dict[str, int] | None, Unit("requests")]
     """The number of requests of the device, by operation. It is null for a replay that was simulated."""
-    load: Load
+    load: MachineLoad
     """The load of the machine during the replay. See *Load* below."""
 
 

@@ -56,7 +56,7 @@ def noted(life: PlayedLife) -> list[str]:
     return [*_of_ending(life), *_of_actions(life), *_of_ticks(life)]
 
 
-def _of_load(limits: Limits, load: host.Load) -> Iterator[str]:
+def _of_load(limits: Limits, load: host.MachineLoad) -> Iterator[str]:
     for what, share, limit in (
         ("steal", load.steal_share, limits.steal_share),
         ("memory pressure", load.pressure_memory_share, limits.pressure_memory_share),

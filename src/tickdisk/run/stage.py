@@ -8,7 +8,7 @@ import numpy as np
 
 from tickdisk import calibrate, device
 from tickdisk.config import Cell
-from tickdisk.experiment import Life, Tool
+from tickdisk.experiment import PlannedLife, Tool
 from tickdisk.project import Project
 from tickdisk.server import Server, named
 
@@ -22,7 +22,7 @@ class Stage:
 
     project: Project
     cell: Cell
-    life: Life
+    life: PlannedLife
     models: Mapping[str, device.DeviceModel]
     """Device models by the name of the arm."""
     calibration: calibrate.Calibration
@@ -74,7 +74,7 @@ class Stage:
         """Returns the floor of the arm's device: the time that this machine adds and the emulator subtracts."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
-    def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.Setting:
+    def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.DeviceSetting:
         """Turns the mounted device into that of an arm, and returns the setting with the time at which it came into force.
 
         Random draws of the device depend on the number of the epoch, so that no two epochs have the same ones.
@@ -83,6 +83,6 @@ class Stage:
         return disk.set(model.with_seed(device_seed(model, self.life, epoch)), floor_ns=self.floor_ns(arm))
 
 
-def device_seed(model: device.DeviceModel, life: Life, epoch: int) -> int:
+def device_seed(model: device.DeviceModel, life: PlannedLife, epoch: int) -> int:
     """Returns the seed of a device's random draws in an epoch of a life. It differs from that of any other epoch and block."""
     return int(np.random.SeedSequence([model.seed, life.trace_seed, epoch]).generate_state(1, np.uint64)[0])

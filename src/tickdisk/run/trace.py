@@ -7,7 +7,7 @@ from typing import Any
 
 from tickdisk import player
 from tickdisk.config import Cell
-from tickdisk.experiment import Life
+from tickdisk.experiment import PlannedLife
 
 _S = 1_000_000_000
 _MARKED = "p000"
@@ -25,7 +25,7 @@ class LifeTrace:
     """Phases of the trace. Empty if the behaviour has none."""
 
 
-def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any]) -> LifeTrace:
+def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: Mapping[str, Any]) -> LifeTrace:
     """Writes the player trace of a server life to `path`. The same cell, life and world give the same bytes.
 
     `world` is the content of `world.json`. A player asks for a marker before the first epoch and after the last one, so that the
@@ -42,7 +42,7 @@ def write_life_trace(path: Path, cell: Cell, life: Life, world: Mapping[str, Any
     return LifeTrace(player.write_trace(path, [*acts.events, *burns, *markers]), tuple(acts.phases))
 
 
-def _burns(life: Life, design: Mapping[str, Any], end_s: float) -> list[player.Event]:
+def _burns(life: PlannedLife, design: Mapping[str, Any], end_s: float) -> list[player.Event]:
     """Returns the actions of one more player, who joins, keeps the server's processor busy at each injected stall, and leaves."""
     name = player.player_name(design["players"])
     burns = [

@@ -34,7 +34,7 @@ class Ending:
     played: Played
     problems: list[str]
     """Problems of the server, as `RunningServer.stop` returns them."""
-    load: host.Load
+    load: host.MachineLoad
     status: device.EmulatorStatus
     """Status of the device before it went down."""
     file_system: str | None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tickdisk.foundation.process import Child
-from tickdisk.server.contract import Launch, Program, Server
+from tickdisk.server.contract import Launch, Server, ServerProgram
 from tickdisk.server.program import built, environment, log_lines
 from tickdisk.server.world import WorldSpec
 
@@ -25,7 +25,7 @@ class BuiltServer(Server):
     error: ClassVar[str]
     """Text that those lines of the server's log have which are errors. The message follows it."""
 
-    def check(self) -> Program:
+    def check(self) -> ServerProgram:
         """Returns the program that the set-up built for this server. Raises TickdiskError if it was not built."""
         name, pattern = self.version
         match = re.search(pattern, (self.sources / name).read_text(encoding="utf-8"))

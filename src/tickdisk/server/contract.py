@@ -50,7 +50,7 @@ class Saving:
 
 
 @dataclass(frozen=True)
-class Program:
+class ServerProgram:
     """The program of a kind of server, as `Server.check` finds it on this machine."""
 
     binary: str
@@ -201,7 +201,7 @@ class Server(ABC):
         )
 
     @abstractmethod
-    def check(self) -> Program:
+    def check(self) -> ServerProgram:
         """Returns the server's program. Raises TickdiskError, which says what to install or to build, if there is none."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.server.contract import Program, Server
+from tickdisk.server.contract import Server, ServerProgram
 
 
 def sha256_of(files: Sequence[Path]) -> str:
@@ -23,10 +23,10 @@ def environment() -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
 
 
-def built(server: Server, version: str) -> Program:
+def built(server: Server, version: str) -> ServerProgram:
     """Returns the program of a server that the set-up built. Raises TickdiskError if it was not built."""
     binary = process.built(str(server.needs.built))
-    return Program(str(binary), version, sha256_of([binary]))
+    return ServerProgram(str(binary), version, sha256_of([binary]))
 
 
 def log_lines(log: Path) -> list[str]:

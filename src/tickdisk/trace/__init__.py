@@ -11,15 +11,15 @@ from tickdisk.trace.bpftrace import unavailable
 from tickdisk.trace.cgroup import Cgroup, remove_abandoned
 from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
-from tickdisk.trace.parse import Capture, parse
+from tickdisk.trace.parse import ParsedCapture, parse
 from tickdisk.trace.record import RawCapture, Recording, Target, Tool, is_raw_capture, start
 from tickdisk.trace.summary import CaptureSummary
 
 __all__ = [
-    "Capture",
     "CaptureSummary",
     "Cgroup",
     "Command",
+    "ParsedCapture",
     "RawCapture",
     "Recording",
     "Target",

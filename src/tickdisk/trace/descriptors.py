@@ -22,7 +22,7 @@ from tickdisk.trace.calls import (
     O_CLOEXEC,
     Call,
 )
-from tickdisk.trace.reading import Event, Reading
+from tickdisk.trace.reading import RareEvent, Reading
 
 _TICK_NS = 10_000_000
 """Length of the clock ticks in which /proc states times. For user space they are always hundredths of a second."""
@@ -110,7 +110,7 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory
     for process, snapshot in numbers.items():
         follower.begin(process, snapshot, rare)
     for _, step in sorted(_steps(rare, reading.events), key=lambda timed_step: timed_step[0]):
-        follower.event(step) if isinstance(step, Event) else follower.call(step)
+        follower.event(step) if isinstance(step, RareEvent) else follower.call(step)
     changes = pd.DataFrame(follower.changes, columns=_Change._fields).astype(np.int64).sort_values("ns", kind="stable")
     followed = FileHistory(
         follower.opened,
@@ -142,7 +142,7 @@ def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]]) -> dict[
     return matched
 
 
-def _steps(rare: pd.DataFrame, events: list[Event]) -> Iterator[tuple[int, Any]]:
+def _steps(rare: pd.DataFrame, events: list[RareEvent]) -> Iterator[tuple[int, Any]]:
     row: Any
     for row in rare.itertuples():
         yield (row.start_ns if row.number in _AT_START else row.end_ns), row
@@ -173,7 +173,7 @@ class _Follower:
                 opened = self._open(Opened(path, flags, position, size))
                 self._set(process, state, int(name), 0, (opened, bool(flags & O_CLOEXEC)))
 
-    def event(self, event: Event) -> None:
+    def event(self, event: RareEvent) -> None:
         """Takes in a new process, which has its parent's descriptors, or a new program, for which exec closes some of them."""
         if event.kind == "newtask":
             parent = self._processes.get(event.process)

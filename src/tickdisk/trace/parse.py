@@ -21,7 +21,7 @@ OTHER = "other"
 
 
 @dataclass(frozen=True)
-class Capture:
+class ParsedCapture:
     """The tables of a capture, with times in ns of CLOCK_MONOTONIC and the columns in `table.SCHEMAS`, and a summary of it."""
 
     requests: pd.DataFrame
@@ -34,7 +34,7 @@ class Capture:
 
 def parse(
     raw: RawCapture, clocks: pd.DataFrame, *, classify: Callable[[str], str] | None = None, root: Path | None = None
-) -> Capture:
+) -> ParsedCapture:
     """Turns the output of a capture tool into a table of the requests that began during the capture, and one of the waits in it.
 
     `clocks` has samples of the kernel's clocks, which convert strace's times from CLOCK_REALTIME. `classify` takes a file's path
@@ -67,11 +67,11 @@ def parse(
         missing=tuple(facts.get("missing", [])),
         faults=facts.get("faults"),
     )
-    return Capture(requests, parsed.waits, summary)
+    return ParsedCapture(requests, parsed.waits, summary)
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Parsed:
     """The requests and waits of a tool's output, in the clock of this process, with counts of the rest."""
 
     requests: pd.DataFrame
@@ -85,7 +85,7 @@ class _Made:
     lost: int = 0
 
 
-def _of_bpftrace(raw: RawCapture) -> _Made:
+def _of_bpftrace(raw: RawCapture) -> _Parsed:
     facts = raw.facts
     started_ns, ended_ns = facts["started_ns"], facts["ended_ns"]
     reading = read_bpftrace(raw.text)
@@ -99,7 +99,7 @@ def _of_bpftrace(raw: RawCapture) -> _Made:
     waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
     waits["thread_name"] = _named(waits, names)
     requests["thread_name"] = _named(requests, names)
-    return _Made(
+    return _Parsed(
         requests,
         waits,
         reading.rejects,
@@ -112,14 +112,14 @@ def _of_bpftrace(raw: RawCapture) -> _Made:
     )
 
 
-def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Made:
+def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Parsed:
     facts = raw.facts
     reading = read_strace(raw.text, facts["processes"], facts["sizes"])
     requests = reading.requests
     requests["start_ns"] = clock.to_monotonic(requests["start_ns"].to_numpy(np.int64), "realtime", clocks)
     inside = requests["start_ns"].between(facts["started_ns"], facts["ended_ns"])
     requests = requests[inside].assign(thread_name=requests["thread_name"].fillna(""))
-    return _Made(
+    return _Parsed(
         requests,
         None,
         reading.rejects,

@@ -6,7 +6,17 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.trace.program import FAULT, TEXT_BYTES
-from tickdisk.trace.reading import CALL_COLUMNS, EVENT_NUMBERS, FAULT_COLUMNS, WAIT_COLUMNS, Event, Integers, Reading, frame, text
+from tickdisk.trace.reading import (
+    CALL_COLUMNS,
+    EVENT_NUMBERS,
+    FAULT_COLUMNS,
+    WAIT_COLUMNS,
+    Integers,
+    RareEvent,
+    Reading,
+    frame,
+    text,
+)
 
 _REQUEST = re.compile(rb"^@r[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){6})\)$", re.MULTILINE)
 _WAIT = re.compile(rb"^@w[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){7}), (.*)\)$", re.MULTILINE)
@@ -55,10 +65,10 @@ def _pair(words: tuple[bytes, bytes]) -> tuple[int, int]:
     return int(words[0]), int(words[1])
 
 
-def _event(kind: bytes, process: bytes, thread: bytes, ns: bytes, *rest: bytes) -> Event:
+def _event(kind: bytes, process: bytes, thread: bytes, ns: bytes, *rest: bytes) -> RareEvent:
     word, numbers, name = kind.decode(), map(int, rest[:-1]), rest[-1]
     fields = dict(zip(EVENT_NUMBERS.get(word, ()), numbers, strict=False))
-    return Event(word, int(process), int(thread), int(ns), text(name), **fields)
+    return RareEvent(word, int(process), int(thread), int(ns), text(name), **fields)
 
 
 def _waits(ended_waits: list[tuple[bytes, bytes, bytes]], open_waits: list[tuple[bytes, bytes]]) -> pd.DataFrame:

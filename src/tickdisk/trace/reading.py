@@ -30,7 +30,7 @@ call_ns is 0. If no wake-up was captured, woken_ns is 0. `waker_number` is the c
 _TIMES = {"start_ns", "end_ns", "woken_ns", "call_ns"}
 
 
-class Event(NamedTuple):
+class RareEvent(NamedTuple):
     """A rare event of a capture, which names a thread or a file, or tells when a thread or a program begins or ends.
 
     `ns` is its time, and `process` and `thread` are the numbers of the thread in which it happened. The fields from `text` on are
@@ -63,7 +63,7 @@ EVENT_NUMBERS: Mapping[str, tuple[str, ...]] = {
     "exec": ("device", "inode"),
     "inode": ("fd", "device", "inode"),
 }
-"""For each kind of events, the fields of `Event` that stand for its numbers in a line of bpftrace's output, in their order."""
+"""For each kind of events, the fields of `RareEvent` for the numbers in its line of bpftrace's output, in their order."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Reading:
     """FAULT_COLUMNS, in the order of start."""
     waits: pd.DataFrame
     """WAIT_COLUMNS and waker_name, in the order of start."""
-    events: list[Event]
+    events: list[RareEvent]
     """Rare events, in no special order. `of` selects them by kind and sorts them by time."""
     lost: int = 0
     """Number of calls, faults and waits that did not arrive."""
@@ -109,8 +109,8 @@ class Reading:
     def of(self, kind: str) -> pd.DataFrame:
         """Returns the events of one kind in the order of their times, with a column for each field."""
         events = [event for event in self.events if event.kind == kind]
-        table = pd.DataFrame(events, columns=list(Event._fields)).sort_values("ns", kind="stable", ignore_index=True)
-        return table.astype(dict.fromkeys((name for name in Event._fields if name not in ("kind", "text")), np.int64))
+        table = pd.DataFrame(events, columns=list(RareEvent._fields)).sort_values("ns", kind="stable", ignore_index=True)
+        return table.astype(dict.fromkeys((name for name in RareEvent._fields if name not in ("kind", "text")), np.int64))
 
 
 def frame(columns: tuple[str, ...], rows: Integers) -> pd.DataFrame:

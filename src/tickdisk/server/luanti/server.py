@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk.foundation.process import Child
-from tickdisk.server.contract import DataType, Launch, Needs, Program, Saving, Server, Ticking
+from tickdisk.server.contract import DataType, Launch, Needs, Saving, Server, ServerProgram, Ticking
 from tickdisk.server.luanti.install import installed
 from tickdisk.server.luanti.log import check_log
 from tickdisk.server.program import environment, sha256_of
@@ -61,9 +61,9 @@ class Luanti(Server):
     """A mapgen chunk holds two map blocks on each side of its middle. Luanti's own distances are 12 (sent) and 4 (active)."""
     sources = Path("src/servers/luanti")
 
-    def check(self) -> Program:
+    def check(self) -> ServerProgram:
         """Returns the installed Luanti server. Raises TickdiskError, which says what to install, if there is none."""
-        return Program(**installed())
+        return ServerProgram(**installed())
 
     def classify(self, path: Path | str) -> DataType:
         """Returns what kind of data a file of a world holds. Objects (NPCs) are kept in map blocks, so `npc` never comes."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk.server.built import BuiltServer
-from tickdisk.server.contract import DataType, Launch, Needs, Program, Saving, Ticking
+from tickdisk.server.contract import DataType, Launch, Needs, Saving, ServerProgram, Ticking
 from tickdisk.server.program import sha256_of
 
 _STATUS_REQUEST = bytes.fromhex("10 00 8606 09") + b"127.0.0.1" + bytes.fromhex("0000 01 0100")
@@ -41,7 +41,7 @@ class Minestom(BuiltServer):
     terrain = "map/region/*"
     error = "] ERROR "
 
-    def check(self) -> Program:
+    def check(self) -> ServerProgram:
         """Returns the program that was built, with one checksum of it and all its Java files, or raises TickdiskError."""
         program = super().check()
         folder = Path(program.binary).parent / self.name

@@ -56,12 +56,12 @@ class Results:
     data: Runs
     plan: stats.Plan
     """Rules that decide the verdicts. They were fixed before the runs, unless the notebook changes them."""
-    published: accesses.Published
+    published: accesses.PublishedAccesses
     """Findings of the published study PokeSto."""
     capture: Capture
-    lives: Sequence[accesses.Life]
-    fitted: Sequence[accesses.Life]
-    held_out: Sequence[accesses.Life]
+    lives: Sequence[accesses.AccessesOfLife]
+    fitted: Sequence[accesses.AccessesOfLife]
+    held_out: Sequence[accesses.AccessesOfLife]
     model: accesses.Coefficients
     """Requests that one event of each routine costs."""
     model_bytes: accesses.Coefficients
@@ -76,9 +76,9 @@ class Results:
     """Means over lives by column of `summary`, and `model.held_out_error` and `model.in_turn_error` of absolute errors."""
     points: pd.DataFrame
     """One row per phase in which players arrive at new places, with its regions, requests and terrain reads."""
-    lines: Mapping[str, accesses.Line]
+    lines: Mapping[str, accesses.FittedLine]
     """Line of the reads of terrain over the number of regions, by kind of phase (`joins` or `teleports`)."""
-    lines_all: Mapping[str, accesses.Line]
+    lines_all: Mapping[str, accesses.FittedLine]
     """Line of all requests over the number of regions, by kind of phase."""
     effects: pd.DataFrame
     """One row per interaction, data type and direction, with the requests that one interaction causes (`accesses.compare`)."""
@@ -155,7 +155,7 @@ def _requests(folder: Path) -> pd.DataFrame:
     return table.need(table.read("requests", folder / "requests.parquet"), needed, task="the study of accesses", level="syscall")
 
 
-def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
+def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.AccessesOfLife:
     started_ns, settings = tables.manifest.started_ns, tables.manifest.server.settings
     phases = pd.DataFrame(tables.manifest.phases)
     times = {f"{end}_ns": (started_ns + phases[f"{end}_s"] * 1e9).round().astype("int64") for end in ("start", "end")}
@@ -169,13 +169,17 @@ def _life(tables: LifeTables, rows: pd.DataFrame) -> accesses.Life:
     )
 
 
-def _split(lives: Sequence[accesses.Life]) -> tuple[Sequence[accesses.Life], Sequence[accesses.Life]]:
+def _split(
+    lives: Sequence[accesses.AccessesOfLife],
+) -> tuple[Sequence[accesses.AccessesOfLife], Sequence[accesses.AccessesOfLife]]:
     """Returns the lives to fit, and the last third, which is held out. It has at least one life, unless there is only one."""
     held_out = max(1, len(lives) // 3) if len(lives) > 1 else 0
     return lives[: len(lives) - held_out], lives[len(lives) - held_out :]
 
 
-def _capture(tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses], lives: Sequence[accesses.Life]) -> Capture:
+def _capture(
+    tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses], lives: Sequence[accesses.AccessesOfLife]
+) -> Capture:
     left_out = pd.DataFrame([chosen.left_out for chosen in selected]).sum().sort_values(ascending=False, kind="stable")
     return Capture(
         {str(reason): int(count) for reason, count in left_out.items()},

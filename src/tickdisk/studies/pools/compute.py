@@ -11,7 +11,7 @@ from tickdisk import device, formats, stats
 from tickdisk.experiment import POOLS
 from tickdisk.foundation.record import Record
 from tickdisk.foundation.yaml_file import read_section
-from tickdisk.pools import Outcome, Pool, Settings, Workload, density, load_pools, simulate, workload_of
+from tickdisk.pools import Pool, PoolsOutcome, Settings, Workload, density, load_pools, simulate, workload_of
 from tickdisk.project import read_plan
 from tickdisk.studies.rules import decide_by
 
@@ -120,7 +120,7 @@ def _seeded(devices: Mapping[str, device.DeviceModel], seed: int) -> dict[str, d
     return {name: model.model_copy(update={"seed": 1_000_000 * seed}) for name, model in devices.items()}
 
 
-def _values(outcome: Outcome, settings: Settings) -> dict[str, object]:
+def _values(outcome: PoolsOutcome, settings: Settings) -> dict[str, object]:
     waited, response = (np.concatenate([getattr(run, name) for run in outcome.runs]) for name in ("waited_ns", "response_ns"))
     requested = sum(run.bytes for run in outcome.runs)
     return {
