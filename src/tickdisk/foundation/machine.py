@@ -70,7 +70,13 @@ class Machine:
         """Returns the first number with dots that a tool prints, or `?` if it prints none within 10 s or cannot be run."""
         try:
             said = subprocess.run(  # noqa: S603 - the tool was found by us, the argument is a constant
-                [tool, argument], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_ANSWER_S, check=False
+                [tool, argument],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_ANSWER_S,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
             return "?"
