@@ -8,8 +8,10 @@ whose files are the same, and tests that are live, slow or about prose. `envs/se
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,11 +39,6 @@ class Check:
     module: str = ""
     """Folder of the Go module that it needs, and is left out if what it builds on cannot be fetched."""
 
-    @property
-    def title(self) -> str:
-        """The command as a person would type it."""
-        return " ".join(self.command)
-
     def lack(self) -> str:
         """Returns why the check cannot run on this machine, or an empty text."""
         if self.component and not _succeeds([f"cargo-{self.component}", "--version"]):
@@ -51,35 +48,42 @@ class Check:
         return ""
 
 
-def _rust(name: str, manifest: str, tests: Sequence[str], lints: Sequence[str]) -> list[Check]:
+def _rust(name: str, manifest: str, tests: Sequence[str], lints: Sequence[str]) -> tuple[Check, ...]:
     files = (f"src/{name}/*",)
-    return [
+    return (
         Check(("cargo", "fmt", manifest, *lints[:1], "--check"), files, component="fmt"),
         Check(
             ("cargo", "clippy", manifest, "--locked", "--quiet", *lints[1:], "--", "-D", "warnings"), files, component="clippy"
         ),
         Check(("cargo", "test", manifest, "--locked", "--quiet", *tests), files),
-    ]
+    )
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(("ruff", "check"), _PYTHON),
-    Check(("ruff", "format", "--check"), _PYTHON),
-    Check(("typos",), ("*",)),
-    Check(("mypy", "--strict"), ("src/tickdisk/*.py", "src/tickdisk/*.pyi", "benchmarks/*.py", *_PYTHON[2:])),
-    Check(("mypy", "--strict", *sorted(f"envs/{path.name}" for path in (ROOT / "envs").glob("*.py"))), ("envs/*.py",)),
-    *_rust("native", _NATIVE, ("--no-default-features",), ("--all", "--all-targets")),
-    Check((sys.executable, "envs/fuzz.py", "1"), ("src/native/*", "envs/fuzz.py"), is_quick=False),
-    *_rust("netcode", _STACKS, ("--release", "--workspace"), ("--all", "--workspace", "--all-targets")),
-    Check((sys.executable, "envs/checks.py", "gofmt"), ("src/players/*.go", "src/servers/*.go")),
-    *(
-        Check(("go", "-C", module, word, "./..."), (f"{module}/*", _GO_SHARED), module=module)
-        for module in _GO_MODULES
-        for word in ("vet", "test")
+LANES: tuple[tuple[Check, ...], ...] = (
+    (
+        Check(("ruff", "check"), _PYTHON),
+        Check(("ruff", "format", "--check"), _PYTHON),
+        Check(("typos",), ("*",)),
+        Check(("mypy", "--strict"), ("src/tickdisk/*.py", "src/tickdisk/*.pyi", "benchmarks/*.py", *_PYTHON[2:])),
+        Check(("mypy", "--strict", *sorted(f"envs/{path.name}" for path in (ROOT / "envs").glob("*.py"))), ("envs/*.py",)),
     ),
-    Check(("snakefmt", "--check", "Snakefile", "workflow/rules"), ("Snakefile", "workflow/rules/*")),
-    Check(("snakemake", "--lint"), ("Snakefile", "workflow/rules/*", "workflow/profiles/*")),
+    (Check((sys.executable, "envs/fuzz.py", "1"), ("src/native/*", "envs/fuzz.py"), is_quick=False),),
+    _rust("netcode", _STACKS, ("--release", "--workspace"), ("--all", "--release", "--workspace", "--all-targets")),
+    _rust("native", _NATIVE, ("--no-default-features",), ("--all", "--all-targets")),
+    (
+        Check((sys.executable, "envs/checks.py", "gofmt"), ("src/players/*.go", "src/servers/*.go")),
+        *(
+            Check(("go", "-C", module, word, "./..."), (f"{module}/*", _GO_SHARED), module=module)
+            for module in _GO_MODULES
+            for word in ("vet", "test")
+        ),
+    ),
+    (
+        Check(("snakefmt", "--check", "Snakefile", "workflow/rules"), ("Snakefile", "workflow/rules/*")),
+        Check(("snakemake", "--lint"), ("Snakefile", "workflow/rules/*", "workflow/profiles/*")),
+    ),
 )
+"""Checks of one lane run one after another, because they share a cache, and side by side with those of other lanes."""
 
 
 def _succeeds(command: Sequence[str]) -> bool:
@@ -91,17 +95,59 @@ def _succeeds(command: Sequence[str]) -> bool:
 
 def run(command: Sequence[str], *, why_not: str = "") -> None:
     """Runs a command, or says why not, and ends the program with its exit code if it fails."""
-    title = " ".join(word if word != sys.executable else "python" for word in command)
+    print(_heading(command, why_not), flush=True)
     if why_not:
-        print(f"== {title}: SKIPPED, {why_not}", flush=True)
         return
-    print(f"== {title}", flush=True)
     began = time.monotonic()
     code = subprocess.run(command, stdin=subprocess.DEVNULL, check=False, cwd=ROOT, env={**os.environ, **_GO}).returncode
-    if time.monotonic() - began > 1:
-        print(f"   {time.monotonic() - began:.0f} s", flush=True)
+    print(_ending(began, code), end="", flush=True)
     if code:
         sys.exit(code)
+
+
+def _heading(command: Sequence[str], why_not: str) -> str:
+    title = " ".join(word if word != sys.executable else "python" for word in command)
+    return f"== {title}: SKIPPED, {why_not}" if why_not else f"== {title}"
+
+
+def _ending(began: float, code: int) -> str:
+    seconds = time.monotonic() - began
+    return (f"   {seconds:.0f} s\n" if seconds > 1 else "") + (f"   FAILED with exit code {code}\n" if code else "")
+
+
+def side_by_side(lanes: Sequence[Sequence[Check]]) -> None:
+    """Runs a lane of checks on each core, and prints what a lane says when it and those before it have ended.
+
+    After the first failure no check begins any more, and the program ends with the exit code of that check.
+    """
+    has_failed = threading.Event()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for lane in [pool.submit(_run_lane, lane, has_failed) for lane in lanes]:
+            said, code = lane.result()
+            print(said, end="", flush=True)
+            if code:
+                sys.exit(code)
+
+
+def _run_lane(lane: Sequence[Check], has_failed: threading.Event) -> tuple[str, int]:
+    """Returns what the checks of a lane said, and the exit code of the one that failed, or 0."""
+    said = ""
+    for check in lane:
+        if has_failed.is_set():
+            break
+        said += _heading(check.command, why_not := check.lack()) + "\n"
+        if why_not:
+            continue
+        began, environment = time.monotonic(), {**os.environ, **_GO}
+        done = subprocess.run(
+            check.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", check=False, cwd=ROOT, env=environment,
+        )  # fmt: skip
+        said += done.stdout + _ending(began, done.returncode)
+        if done.returncode:
+            has_failed.set()
+            return said, done.returncode
+    return said, 0
 
 
 def gofmt() -> None:
@@ -114,8 +160,7 @@ def gofmt() -> None:
 
 def everything() -> None:
     """Runs every check and every test. Live tests run alone on the machine, and the other tests share its cores."""
-    for check in CHECKS:
-        run(check.command, why_not=check.lack())
+    side_by_side(LANES)
     run(["pytest", "-m", "not live", "-n", "auto", "--maxprocesses=8", "--dist=loadfile"])
     is_able = os.geteuid() == 0 and Path("/dev/fuse").exists()
     run(
@@ -128,9 +173,7 @@ def of_a_change(files: Mapping[str, str]) -> None:
     """Runs the quick checks and the tests that a change since the last success can break."""
     began, changed = time.monotonic(), selection.changed(files, selection.passed())
     print(f"check: {_counted(len(changed), 'file')} changed since the last success", flush=True)
-    for check in CHECKS:
-        if check.is_quick and selection.matching(changed, check.files):
-            run(check.command, why_not=check.lack())
+    side_by_side([[check for check in lane if check.is_quick and selection.matching(changed, check.files)] for lane in LANES])
     tests = selection.tests(changed)
     if tests:
         names = [f"tests/{name}.py" for name in tests]

@@ -1,5 +1,6 @@
 """What live tests share: a small project of its own, with world and calibration made once."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -10,10 +11,15 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "envs"))
 import selection  # noqa: E402 - it lies beside the programs of make
+
+settings.register_profile("tests", deadline=None)  # the machine is busy
+settings.load_profile("tests")
+gc.set_threshold(100_000, 50, 100)  # most objects of the tests live long, so that looking for garbage often finds none
 
 BIN = Path(sys.executable).parent
 PORT = 30187
@@ -79,7 +85,12 @@ def project_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def small_project(project_folder: Path) -> Path:
-    """The same, with world and calibration made; needs root and /dev/fuse."""
+    """The same, with world and calibration made; needs root and /dev/fuse.
+
+    The calibration measures only the floors, which are all that a life takes from it. `test_calibrate_live` runs a tier's jobs.
+    """
+    devices = project_folder / "data/devices.yaml"
+    devices.write_text(devices.read_text().replace("  tier: true\n", ""))
     for command in ("plan", "world", "calibrate"):
         subprocess.run([BIN / "tickdisk", command], cwd=project_folder, check=True)
     return project_folder

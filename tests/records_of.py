@@ -1,6 +1,7 @@
 """Records of plans and of cells, for tests in which only some of their values matter."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tickdisk.config import Config, PlannedCell, Resolved, load_arms, load_config
@@ -9,7 +10,7 @@ from tickdisk.foundation.host import HostFacts, Load, MachineKind
 from tickdisk.manifest import ArmCapture, Attempt, Capture, LifeRecord, Manifest
 from tickdisk.player import ClientStatus
 from tickdisk.player.status import ActionCounts, Network, ScheduleLag
-from tickdisk.project import Plan
+from tickdisk.project import Plan, write_plan
 from tickdisk.server import ServerStart, TickCounts, named
 
 QUIET = Load(1.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.01)
@@ -111,6 +112,13 @@ def plan_of(config: Config, cells: Sequence[PlannedCell] = (), **values: Any) ->
     empty: dict[str, Any] = {name: {} for name in ("tiers", "binaries", "worlds", "missing_servers", "resolved")}
     own = {"config": config, "chosen": config.chosen, "arms": tuple(load_arms()), "cells": tuple(cells)}
     return Plan(**empty | own | values)
+
+
+def plan_in(folder: Path) -> str:
+    """Writes the plan of the configuration into a folder, and returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_plan(folder / "plan.json", plan_of(load_config()))
+    return str(folder / "plan.json")
 
 
 def planned(name: str, experiment: str, *, server: str = "luanti", block: int = 0) -> PlannedCell:

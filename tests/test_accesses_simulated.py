@@ -188,7 +188,7 @@ def edited_places(life):
 
 
 def test_the_fit_recovers_the_costs(lives):
-    found = accesses.fit(lives, rng=np.random.default_rng(1), samples=200)
+    found = accesses.fit(lives, rng=np.random.default_rng(1), samples=200, alpha=0.05)
     assert (found.lives, found.windows) == (6, 6 * 38)
     for routine, costs in COSTS.items():
         for column in found.value.columns:
@@ -223,10 +223,10 @@ def test_a_wrong_model_is_seen_to_be_wrong(lives):
 
 def test_a_routine_without_an_event_has_no_coefficient():
     short = [life_of(seed, seconds=20.0) for seed in range(2)]  # nothing is unloaded yet
-    found = accesses.fit(short, rng=np.random.default_rng(1), samples=50)
+    found = accesses.fit(short, rng=np.random.default_rng(1), samples=50, alpha=0.05)
     assert found.value.loc["region flush"].isna().all()
     assert found.value.drop(index="region flush").notna().all(axis=None)
-    alone = accesses.fit(short[:1], rng=np.random.default_rng(1), samples=50)
+    alone = accesses.fit(short[:1], rng=np.random.default_rng(1), samples=50, alpha=0.05)
     assert alone.low.isna().all(axis=None)
 
 
@@ -234,7 +234,7 @@ def test_the_bootstrap_interval_covers_the_truth():
     rng, covered = np.random.default_rng(3), []
     pool = [life_of(seed, seconds=30.0) for seed in range(20, 44)]
     for start in range(0, 24, 4):
-        found = accesses.fit(pool[start : start + 4], rng=rng, samples=100)
+        found = accesses.fit(pool[start : start + 4], rng=rng, samples=100, alpha=0.05)
         column = ("player", "write")
         covered.append(found.low.loc["player update", column] <= 8 <= found.high.loc["player update", column])
     assert sum(covered) >= 4
@@ -243,11 +243,11 @@ def test_the_bootstrap_interval_covers_the_truth():
 def test_requests_over_regions_lie_on_a_line(lives):
     points = accesses.region_points(lives)
     assert points.groupby("kind").size().to_dict() == {"joins": 12, "teleports": 18}
-    line = accesses.line(points[points["kind"] == "teleports"], y="reads")
+    line = accesses.line(points[points["kind"] == "teleports"], y="reads", alpha=0.05)
     assert line.slope == pytest.approx(40, rel=0.02)
     assert line.low <= line.slope <= line.high
     assert line.r_squared > 0.99
-    joins = accesses.line(points[points["kind"] == "joins"], y="reads")
+    joins = accesses.line(points[points["kind"] == "joins"], y="reads", alpha=0.05)
     assert joins.slope == pytest.approx(40, rel=0.05)
     ratios = accesses.ratio_of_rates(points[points["kind"] == "teleports"], y="reads")
     assert len(ratios) == 6
@@ -258,11 +258,11 @@ def test_what_is_not_in_proportion_shows_in_the_ratio_of_rates():
     regions = np.array([4.0, 8.0, 16.0])
     points = pd.concat([pd.DataFrame({"life": str(n), "regions": regions, "requests": regions**2}) for n in range(3)])
     assert np.exp(accesses.ratio_of_rates(points)).tolist() == pytest.approx([4, 4, 4])
-    assert accesses.line(points.head(3)).slope == pytest.approx(np.polyfit(regions, regions**2, 1)[0])
+    assert accesses.line(points.head(3), alpha=0.05).slope == pytest.approx(np.polyfit(regions, regions**2, 1)[0])
 
 
 def test_causes_are_found_and_nothing_else(lives):
-    found = accesses.effects(lives).set_index(["interaction", "data", "op"])
+    found = accesses.effects(lives, 0.05).set_index(["interaction", "data", "op"])
     per_event = found["per_event"]
     assert per_event["server join", "terrain", "read"] == pytest.approx(40, rel=0.05)
     assert per_event["server join", "player", "read"] == pytest.approx(6, rel=0.05)

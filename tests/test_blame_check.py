@@ -116,12 +116,12 @@ def test_stalls_outside_the_captured_ticks_are_left_out_and_others_need_their_ta
 
 
 def test_counts_have_both_intervals():
-    found = count(pd.Series([True] * 19 + [False]))
+    found = count(pd.Series([True] * 19 + [False]), 0.05)
     # Clopper and Pearson by the beta distribution; Wilson's for 19 of 20 is 0.7639 to 0.9911 (Brown, Cai and DasGupta 2001,
     # formula 4).
     assert found.exact == pytest.approx((beta.ppf(0.025, 19, 2), beta.ppf(0.975, 20, 1)))
     assert found.wilson == pytest.approx((0.7639, 0.9911), abs=1e-4)
-    assert np.isnan(count(pd.Series([], dtype=bool)).exact).all()
+    assert np.isnan(count(pd.Series([], dtype=bool), 0.05).exact).all()
 
 
 def _life(reads, seed=0):
@@ -134,7 +134,7 @@ def _life(reads, seed=0):
 
 def test_shares_are_the_counterfactual_and_its_parts_sum_to_it():
     blame = _life([0, 40, 41, 80])
-    table = shares([blame], rng=np.random.default_rng(1), samples=200).set_index(["of", "by", "name"]).sort_index()
+    table = shares([blame], rng=np.random.default_rng(1), samples=200, alpha=0.05).set_index(["of", "by", "name"]).sort_index()
     # By hand: gaps of 100, 140, 141 and 180 ms and a little running; without its reads each tick would take 100 ms.
     late = [10, 50, 51, 90]
     assert table.loc[("late", "all", "storage"), "share"] == pytest.approx(161 / sum(late), rel=5e-3)
@@ -155,11 +155,11 @@ def test_shares_leave_out_what_injected_stalls_touched():
     blame = _life([0, 0, 0, 80])
     start_ns = blame.ticks.loc[blame.ticks["storage_ns"].idxmax(), "start_ns"]
     touched = pd.DataFrame({"start_ns": [start_ns + MS], "end_ns": [start_ns + 2 * MS]})
-    table = shares([blame], rng=np.random.default_rng(1), samples=50, without=[touched])
+    table = shares([blame], rng=np.random.default_rng(1), samples=50, alpha=0.05, without=[touched])
     assert table.set_index(["of", "by", "name"]).sort_index().loc[("late", "all", "storage"), "share"] == 0
     assert table["ticks"].iloc[0] == 3
     with pytest.raises(TickdiskError, match="no tick is left"):
-        shares([blame], rng=np.random.default_rng(1), without=[pd.DataFrame({"start_ns": [0], "end_ns": [10**15]})])
+        shares([blame], rng=np.random.default_rng(1), alpha=0.05, without=[pd.DataFrame({"start_ns": [0], "end_ns": [10**15]})])
 
 
 def test_intervals_over_lives_cover_the_share():
@@ -172,7 +172,12 @@ def test_intervals_over_lives_cover_the_share():
     truth = weights[:, 0].mean() / weights[:, 1].mean()
     for _ in range(trials):
         chosen = [machines[10 * int(number)] for number in rng.integers(1, 6, size=lives)]
-        row = shares(chosen, rng=rng, samples=100).set_index(["of", "by", "name"]).sort_index().loc[("late", "all", "storage")]
+        row = (
+            shares(chosen, rng=rng, samples=100, alpha=0.05)
+            .set_index(["of", "by", "name"])
+            .sort_index()
+            .loc[("late", "all", "storage")]
+        )
         covered += row["low"] <= truth <= row["high"]
         assert row["note"] == ""
     assert covered >= 0.8 * trials
@@ -250,5 +255,5 @@ def test_a_pause_of_the_runtime_is_the_cause_and_not_a_lock():
     silent = attribute(evidence)
     assert silent.ticks.set_index("tick").loc[2, "cause"] == "lock"
     assert explain(silent, 2).startswith("tick 2 took 100 ms, 80 ms of it waiting for a lock held by VM Thread")
-    named = [set(shares([one], rng=np.random.default_rng(1), samples=20)["name"]) for one in (told, silent)]
+    named = [set(shares([one], rng=np.random.default_rng(1), samples=20, alpha=0.05)["name"]) for one in (told, silent)]
     assert ["pause" in names for names in named] == [True, False]

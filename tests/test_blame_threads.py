@@ -65,7 +65,7 @@ def test_a_loop_is_found_with_its_period(period_ms: int, share: float, seed: int
     assert found["name"].tolist() == ["Server", "worker"], "the loop comes first, however busy the other is"
     assert found["period_ns"].iloc[0] == pytest.approx(period_ms * MS, abs=1.5 * MS)
     assert np.isnan(found["period_ns"].iloc[1])
-    assert found["computing_ns"].iloc[0] / found["seen_ns"].iloc[0] == pytest.approx(share, rel=0.1)
+    assert found["running_ns"].iloc[0] / found["seen_ns"].iloc[0] == pytest.approx(share, rel=0.1)
 
 
 @settings(max_examples=15, deadline=None)
@@ -108,7 +108,7 @@ def test_times_are_told_apart_and_a_wait_for_a_thread_makes_nobody_busy() -> Non
     ]
     found = threads(evidence(*rows)).set_index("name")
     assert found.index.tolist() == ["worker", "waiter"]
-    assert found.loc["worker", ["seen_ns", "computing_ns", "io_ns", "run_queue_ns", "busy_ns"]].tolist() == [
+    assert found.loc["worker", ["seen_ns", "running_ns", "io_ns", "run_queue_ns", "busy_ns"]].tolist() == [
         900 * MS,
         750 * MS,
         100 * MS,
@@ -126,8 +126,8 @@ def test_blame_explains_the_loop_unless_another_thread_is_named_and_lists_the_th
     with pytest.raises(TickdiskError, match=r"no wait of nobody was captured \(threads: Server, worker\)"):
         blame.attribute(own, thread="nobody")
     explained = blame.attribute(own)
-    shares = blame.shares([explained], rng=rng, samples=50)
-    screen = "\n".join(blame.screen([explained], shares, [], top=2, reasons=[]))
+    shares = blame.shares([explained], rng=rng, samples=50, alpha=0.05)
+    screen = "\n".join(blame.screen([explained], shares, [], alpha=0.05, top=2, reasons=[]))
     head = "2 threads, the explained one first; --thread NAME explains another:\n  Server: loops every 50 ms, computing "
     assert float(screen.partition(head)[2].split(" %")[0]) == pytest.approx(20, abs=1)
     assert "the program tells no ticks: these are the turns of the thread's loop, which it begins every 50 ms" in screen

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import HOST
+from records_of import HOST, plan_in
 
 from tickdisk import calibrate, stats
 from tickdisk.device import DeviceModel
@@ -108,7 +108,12 @@ def study(folder: Path, points: list[dict[str, Any]], pipes: list[dict[str, Any]
     write_json(folder / "calibration.json", {**whole, "requests": "calibration/requests.parquet", "devices": devices})
     found = {"schema_version": 7, "machine": plain(HOST), "fio": "fio-3.33", "seconds_per_point": 1, "limits": {}, "pipes": pipes}
     write_json(folder / "fidelity.json", {**found, "points": [NO_DELAY, *points], "others": {"nbdkit": "not here"}})
-    return calibration_study(str(folder / "calibration.json"), str(folder / "fidelity.json"))
+    return calibrated(folder)
+
+
+def calibrated(folder: Path) -> Study[Results]:
+    files = {name: str(folder / f"{name}.json") for name in ("calibration", "fidelity")}
+    return calibration_study(plan_in(folder), **files)
 
 
 @pytest.fixture
@@ -227,7 +232,7 @@ def test_raw_latencies_of_another_calibration_are_refused(known: Study[Results],
     path = tmp_path / "calibration" / "requests.parquet"
     pd.read_parquet(path).iloc[:-1].to_parquet(path)
     with pytest.raises(TickdiskError, match=r"hdd, read_random_4k_qd32: .* 4000 requests after the ramp.* 3999; run `tickdisk"):
-        calibration_study(str(tmp_path / "calibration.json"), str(tmp_path / "fidelity.json"))
+        calibrated(tmp_path)
     path.unlink()
     with pytest.raises(TickdiskError, match="is missing"):
-        calibration_study(str(tmp_path / "calibration.json"), str(tmp_path / "fidelity.json"))
+        calibrated(tmp_path)

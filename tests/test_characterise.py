@@ -1,5 +1,7 @@
 """The description of loads: every number against a count that is made in another way, on small and on random loads."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,13 +61,13 @@ def test_what_a_trace_lacks_is_said_and_not_guessed() -> None:
     for function in (characterise.rates, characterise.peaks, characterise.gaps, characterise.queue, characterise.latencies):
         with pytest.raises(TickdiskError, match=r"^not in the trace: "):
             function(bare)
-    for function in (characterise.locality, characterise.sequences, characterise.reuse):
+    for function in (characterise.locality, characterise.sequences, partial(characterise.reuse, alpha=0.05)):
         with pytest.raises(TickdiskError, match=r"^not in the trace: offsets"):
             function(bare)
     numbers = characterise.summary(bare)
     known = {name for name, value in numbers.items() if np.isfinite(value)}
     assert known == {"reads", "writes", "share_reads", "share_read_bytes", "p25_bytes", "p50_bytes", "p75_bytes"}
-    description = characterise.describe([bare], key="x", title="x", known=[])
+    description = characterise.describe([bare], key="x", title="x", known=[], alpha=0.05)
     assert set(description.parts) == {"amounts", "sizes"}
     assert all(reason.startswith("not in the trace") for reason in description.reasons.values())
 
@@ -150,7 +152,7 @@ def test_hot_areas() -> None:
 def test_volumes_do_not_share_areas() -> None:
     rows = [{"op": "read", "volume": name, "offset": 0, "length": PAGE} for name in "abc"]
     assert characterise.locality(load(rows)).areas == 3
-    assert characterise.reuse(load(rows)).distinct_mib == pytest.approx(3 / 256)
+    assert characterise.reuse(load(rows), 0.05).distinct_mib == pytest.approx(3 / 256)
 
 
 @settings(max_examples=60, deadline=None)
@@ -188,7 +190,7 @@ def _stack_hits(pages: list[int], size: int) -> int:
 def test_reuse_is_what_a_cache_of_each_size_hits(drawn: list[tuple[int, int]]) -> None:
     rows = [{"op": "read", "offset": first * PAGE, "length": count * PAGE} for first, count in drawn]
     pages = [first + number for first, count in drawn for number in range(count)]
-    found = characterise.reuse(load(rows))
+    found = characterise.reuse(load(rows), 0.05)
     for row in found.hits.to_dict("records"):
         size = round(row["mib"] * 256)
         assert row["share"] == pytest.approx(_stack_hits(pages, size) / len(pages))
@@ -200,7 +202,7 @@ def test_a_sample_of_pages_says_how_far_off_it_is() -> None:
     rng = np.random.default_rng(5)
     first = np.minimum(rng.zipf(1.2, 60_000), 20_000)
     rows = [{"op": "read", "offset": int(page) * PAGE, "length": PAGE, "start_ns": n} for n, page in enumerate(first)]
-    exact, sampled = (characterise.reuse(load(rows), most) for most in (100_000, 8_000))
+    exact, sampled = (characterise.reuse(load(rows), 0.05, most) for most in (100_000, 8_000))
     assert (exact.sample, sampled.sample) == (1, 8)
     both = exact.hits.merge(sampled.hits, on="mib", suffixes=("", "_sampled"))
     inside = both["share"].between(both["low_sampled"], both["high_sampled"])
@@ -252,7 +254,11 @@ def test_the_sentence() -> None:
     rows = [{"op": "read", "start_ns": n * 50_000_000, "offset": 4096 * n, "length": 4096, "volume": "a"} for n in range(2000)]
     rows += [{"op": "write", "start_ns": 10**10, "offset": 0, "length": 512, "volume": "a"}]
     description = characterise.describe(
-        [load(rows)], key="x", title="x", known=[_reference("games", 0.99), _reference("Alibaba", 0.25), _reference("MSR", None)]
+        [load(rows)],
+        key="x",
+        title="x",
+        known=[_reference("games", 0.99), _reference("Alibaba", 0.25), _reference("MSR", None)],
+        alpha=0.05,
     )
     assert description.kind.nearest == "games"
     sentence = description.kind.sentence
@@ -264,13 +270,15 @@ def test_the_sentence() -> None:
 
 def test_runs_have_intervals() -> None:
     runs = [load(moves(300, seed)) for seed in range(5)]
-    description = characterise.describe(iter(runs), key="x", title="x", known=[])
+    description = characterise.describe(iter(runs), key="x", title="x", known=[], alpha=0.05)
     shares = [(run.moves["op"] == "read").mean() for run in runs]
     mean = description.means["share_reads"]
     assert (mean.value, mean.n) == (pytest.approx(np.mean(shares)), 5)
     assert mean.low < mean.value < mean.high
     with pytest.raises(TickdiskError, match="another layer"):
-        characterise.describe([runs[0], load([{"op": "read", "length": 1, "errno": 0}], "syscall")], key="x", title="x", known=[])
+        characterise.describe(
+            [runs[0], load([{"op": "read", "length": 1, "errno": 0}], "syscall")], key="x", title="x", known=[], alpha=0.05
+        )
 
 
 def test_files_and_their_packing(tmp_path) -> None:
@@ -323,5 +331,5 @@ def test_alternating_operations_have_sequences_of_their_own() -> None:
 def test_a_size_that_no_disk_has_ends_no_machine() -> None:
     rows = [{"op": "read", "offset": 0, "length": 1 << 55, "start_ns": n * 10**18} for n in range(2)]
     with pytest.raises(TickdiskError, match="that a disk can have"):
-        characterise.reuse(load(rows))
+        characterise.reuse(load(rows), 0.05)
     assert characterise.peaks(load(rows)).peak_iops == 1

@@ -125,6 +125,13 @@ def test_another_processor_cannot_be_traced(machine: Machine, monkeypatch: pytes
     assert "without x86_64 `make paper` cannot capture" in by_name(machine)["tracing"].detail
 
 
+def test_a_version_beside_bytes_that_are_not_utf_8_is_read(machine: Machine, tmp_path: Path) -> None:
+    tool = tmp_path / "odd"
+    tool.write_text("#!/bin/sh\nprintf '\\377 1.2.3'\n")
+    tool.chmod(0o755)
+    assert machine.version(tool) == "1.2.3"
+
+
 def test_a_file_that_is_not_executable_is_no_tool(machine: Machine) -> None:
     (machine.root / "usr/bin/fio").chmod(0o644)
     assert by_name(machine)["fio"].state == "missing"

@@ -101,6 +101,14 @@ def test_conversion_without_samples_is_refused() -> None:
         clock.to_monotonic([1], "realtime", pd.DataFrame(columns=["monotonic_ns", "realtime_ns"]))
 
 
+def test_a_clock_that_was_set_back_is_refused_and_one_that_was_set_forward_is_not() -> None:
+    samples = pd.DataFrame({"monotonic_ns": [0, 10, 20], "realtime_ns": [100, 95, 105]})
+    with pytest.raises(TickdiskError, match="the clock realtime was set back by at least"):
+        clock.to_monotonic([104], "realtime", samples)
+    samples = pd.DataFrame({"monotonic_ns": [20, 0, 10], "realtime_ns": [130, 100, 120]})
+    assert clock.to_monotonic([100, 120, 130], "realtime", samples).tolist() == [0, 10, 20]
+
+
 def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
     ticks = pd.DataFrame(
         {"tick": [1, 2], "start_ns": [2**62, 2**62 + 1], "end_ns": [None, 7], "players": [0, 1], "thread": [None, 2**22]}
@@ -160,6 +168,10 @@ def test_a_missing_program_points_to_doctor(tmp_path: Path) -> None:
         process.Child("none", ["no-such-program"], tmp_path)
     with pytest.raises(TickdiskError, match="no-such-program is not installed"):
         process.run(["no-such-program"])
+
+
+def test_output_that_is_not_utf_8_is_read() -> None:
+    assert process.run(["printf", r"\377 9"]) == "\ufffd 9"
 
 
 def _alive(pid: int) -> bool:

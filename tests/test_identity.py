@@ -76,6 +76,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
+    "src/tickdisk/foundation/waiting.py": CAPTURED | {"micro", "inside_tick.ipynb", "other_servers.ipynb"} | OF_RAW,
     "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER,
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
@@ -294,7 +295,7 @@ def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: 
             {"calibration"},
         ),
         ("src/tickdisk/cli/workflow.py", "File to write.", "The file.", set()),
-        ("src/tickdisk/cli/checkpoint.py", "found = checkpoint.sweep(", "found = checkpoint.sweep(*[], ", {"sweep"}),
+        ("src/tickdisk/cli/checkpoint.py", "tables = checkpoint.sweep(", "tables = checkpoint.sweep(*[], ", {"sweep"}),
         ("src/tickdisk/cli/workflow.py", '_REPLAYED_ON = ("nvme_ssd"', '_REPLAYED_ON = ("sata_ssd"', {"replay"}),
     ],
 )

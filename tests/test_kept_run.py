@@ -7,17 +7,15 @@ difference can be read there:
     TICKDISK_KEEP=1 pytest tests/test_kept_run.py
 """
 
-import ast
-import io
+import contextlib
 import json
 import os
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
+from kept_run import KEPT, ROOT, study, unpack
 
 from tickdisk.calibrate import load_calibration, load_fidelity
 from tickdisk.experiment import STUDIES
@@ -31,40 +29,17 @@ from tickdisk.report.evidence import Evidence
 from tickdisk.studies.statement import read_claims, read_facts
 from tickdisk.studies.tiers import tier_name
 
-ROOT = Path(__file__).resolve().parent.parent
-KEPT = ROOT / "tests/kept"
 STATED = ("facts", "claims", "answers")
 TOLERANCE = 1e-12
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A project's folder with the kept run in `results`, which is the current folder."""
+    """A project's folder with the kept run, which is the current folder."""
     folder = tmp_path_factory.mktemp("kept")
-    for name in ("data", "notebooks", "workflow"):
-        (folder / name).symlink_to(ROOT / name)
-    unpacked = zstandard.ZstdDecompressor().decompress((KEPT / "run.tar.zst").read_bytes(), max_output_size=1 << 28)
-    with tarfile.open(fileobj=io.BytesIO(unpacked)) as files:
-        files.extractall(folder / "results", filter="data")
-    before = Path.cwd()
-    os.chdir(folder)
-    yield folder
-    os.chdir(before)
-
-
-def source(cell: dict[str, Any]) -> str:
-    return "".join(cell["source"])
-
-
-def study(name: str) -> Any:
-    """Returns the study of a notebook, made by its own cells with its own parameters."""
-    cells = [cell for cell in json.loads((ROOT / f"notebooks/{name}.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
-    made = next(cell for cell in cells if any(isinstance(node, ast.Call) for node in ast.walk(ast.parse(source(cell)))))
-    values: dict[str, Any] = {}
-    exec(source(cells[0]), values)  # noqa: S102 - the cell is in this project
-    values |= STUDIES[name].parameters
-    exec(source(made), values)  # noqa: S102 - the cell is in this project
-    return values["study"]
+    unpack(folder)
+    with contextlib.chdir(folder):
+        yield folder
 
 
 def differences(kept: Any, now: Any, place: str = "") -> Iterator[str]:

@@ -87,7 +87,7 @@ def test_stalls_decide_whether_blame_explains_what_they_made_slow(
     verdicts: tuple[str, str],
 ) -> None:
     def counted(k: int, n: int) -> blame.Count:
-        return blame.count(pd.Series([True] * k + [False] * (n - k)))
+        return blame.count(pd.Series([True] * k + [False] * (n - k)), 0.05)
 
     made = Stalls("dragonfly", "Dragonfly", pd.DataFrame(), counted(*late), counted(*explained), counted(*blamed), True, ())
     said = state(replace(compared.results, parts=(), stalls=[made]))

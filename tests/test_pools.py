@@ -11,16 +11,26 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import benchmarks.pools
-from tickdisk import device, pools
+from tickdisk import device, formats, pools
 from tickdisk.cli import app
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.pools import Group, Pool, Settings, Workload
+from tickdisk.pools import Group, Pool, Settings, Workload, tpcc
 
 COLUMNS = table.SCHEMAS["requests"].names
 DEVICES = device.load_devices(Path("data/devices.yaml"))
 PAGE = 4096
 HEADER = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES   LAT(ms)\n"
+
+
+def test_requests_that_are_neither_reads_nor_writes_are_left_out_of_a_capture_and_counted(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    rows = [("R", 0), ("WFS", 8), ("FF", 0), ("RA", 16), ("D", 24), ("FF", 0)]
+    lines = (f"{100 + at} {200 + at} 7 {sector} 4096 {kind} postgres" for at, (kind, sector) in enumerate(rows))
+    notes.write_text("attached\n" + "\n".join(lines) + "\n")
+    assert tpcc._write(notes, "loop0", tmp_path / "x.biosnoop.zst") == (3, {"FF": 2, "D": 1})
+    requests, _ = formats.read([tmp_path / "x.biosnoop.zst"])
+    assert list(zip(requests["op"], requests["offset"] // 512, strict=True)) == [("read", 0), ("write", 8), ("read", 16)]
 
 
 def trace(rows: list[dict[str, object]]) -> pd.DataFrame:

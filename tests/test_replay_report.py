@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import HOST, QUIET
+from records_of import HOST, QUIET, plan_in
 
 from tickdisk import replay, stats
 from tickdisk.device import DeviceModel
@@ -99,7 +99,7 @@ def known(folder: Path) -> Study[Results]:
         (replay.FIO, "nvme_ssd", 50_000): made_up(drifting, 60_000),
         (replay.TICKDISK, "hdd", 6 * MS): made_up(np.maximum(noise(20_000), 0) + 7 * MS * (np.arange(N) % 7 == 0), 6 * MS),
     }
-    return replay_study(result(folder, runs, refused={"through a memory map": 3}))
+    return replay_study(plan_in(folder), replay=result(folder, runs, refused={"through a memory map": 3}), seed=42)
 
 
 def test_known_lateness_gives_known_verdicts(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_is_drawn_changes_no_fact(tmp_path: Path) -> None:
 def test_a_late_issuer_is_found_out(tmp_path: Path) -> None:
     late = noise(20_000) + np.linspace(0, 3 * MS, N).astype(np.int64)
     runs = {(replay.TICKDISK, "nvme_ssd", 50_000): made_up(late, 60_000), (replay.TICKDISK, "hdd", 6 * MS): made_up(late, 60_000)}
-    study = replay_study(result(tmp_path, runs, refused={}))
+    study = replay_study(plan_in(tmp_path), replay=result(tmp_path, runs, refused={}), seed=42)
     found = verdicts(study)
     assert (found["lag"], found["no_drift_ours"], found["time_lost_to_the_device"]) == ("missed", "missed", "equivalent")
     assert evidence(study, "nothing_lost").endswith("; none was refused")
@@ -151,7 +151,7 @@ def test_a_late_issuer_is_found_out(tmp_path: Path) -> None:
 
 def test_what_was_not_all_replayed_is_found_out(tmp_path: Path) -> None:
     runs = {(replay.TICKDISK, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000).iloc[1:]}
-    study = replay_study(result(tmp_path, runs, refused={}, threads=3))
+    study = replay_study(plan_in(tmp_path), replay=result(tmp_path, runs, refused={}, threads=3), seed=42)
     assert verdicts(study)["nothing_lost"] == "missed"
     assert verdicts(study)["lag"] == "not valid", "fewer than four streams"
     assert verdicts(study)["time_lost_to_the_device"] == "not valid", "there is one device only"
@@ -162,7 +162,7 @@ def test_what_was_not_all_replayed_is_found_out(tmp_path: Path) -> None:
 def test_few_requests_decide_nothing(tmp_path: Path) -> None:
     few = made_up(noise(20_000), 60_000).iloc[:250]
     runs = {(replay.TICKDISK, "nvme_ssd", 50_000): few, (replay.TICKDISK, "hdd", 6 * MS): few}
-    study = replay_study(result(tmp_path, runs, refused={}))
+    study = replay_study(plan_in(tmp_path), replay=result(tmp_path, runs, refused={}), seed=42)
     found = verdicts(study)
     assert (found["lag"], found["no_drift_ours"]) == ("inconclusive", "not valid")
     assert evidence(study, "lag").endswith("too few requests for an interval")
@@ -174,7 +174,7 @@ def test_few_requests_decide_nothing(tmp_path: Path) -> None:
 def test_where_nothing_was_captured_nothing_is_said(tmp_path: Path) -> None:
     path = result(tmp_path, {(replay.TICKDISK, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000)}, refused={})
     write_json(Path(path), {**read_json(Path(path)), "captured": 0, "replayed": 0})
-    study = replay_study(path)
+    study = replay_study(plan_in(tmp_path), replay=path, seed=42)
     assert verdicts(study)["nothing_lost"] == "not valid"
     assert causes(study)["nothing_lost"] == (stats.NothingCaptured(),)
     assert evidence(study, "nothing_lost") == "nothing was captured"
@@ -183,7 +183,7 @@ def test_where_nothing_was_captured_nothing_is_said(tmp_path: Path) -> None:
 def test_without_a_replay_of_ours_there_is_no_study(tmp_path: Path) -> None:
     runs = {(replay.FIO, "nvme_ssd", 50_000): made_up(noise(20_000), 60_000)}
     with pytest.raises(TickdiskError, match="holds no replay by tickdisk"):
-        replay_study(result(tmp_path, runs, refused={}))
+        replay_study(plan_in(tmp_path), replay=result(tmp_path, runs, refused={}), seed=42)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Verdicts: exactly one word, from controls, numbers of lives and adjusted tests."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -193,7 +194,8 @@ def test_adjustment_of_published_p_values():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_statsmodels(p):
-    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+    with patch("gc.collect"):  # of which statsmodels makes one a call, in a process with a million objects
+        assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
     assert holm([p, p[::-1]])[0] == pytest.approx(holm(p))
 
 

@@ -59,22 +59,22 @@ def test_the_core_imports_numbers_only():
 def test_reach_of_a_sample():
     assert [minimum_n(q) for q in (0.5, 0.9, 0.95, 0.99, 0.999, 0.05)] == [2, 10, 20, 100, 1000, 20]
     # Wilks (1941): 59 and 299 are the published sample sizes for p95 and p99.
-    assert [minimum_n_interval(q) for q in (0.5, 0.95, 0.99)] == [6, 59, 299]
-    assert quantile(range(19), 0.95) is None
-    assert np.isnan(quantile(range(20), 0.95).low)
+    assert [minimum_n_interval(q, 0.95) for q in (0.5, 0.95, 0.99)] == [6, 59, 299]
+    assert quantile(range(19), 0.95, 0.95) is None
+    assert np.isnan(quantile(range(20), 0.95, 0.95).low)
 
 
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(2, 400), q=st.sampled_from([0.5, 0.75, 0.9, 0.95, 0.99]))
 def test_a_quantile_is_never_the_maximum(n, q):
-    found = quantile(np.arange(n), q)
+    found = quantile(np.arange(n), q, 0.95)
     assert (found is None) == (n < minimum_n(q))
     assert found is None or found.value < n - 1 or (q == 0.5 and n < 3)
 
 
 @pytest.mark.parametrize(("n", "q"), [(6, 0.5), (59, 0.95), (120, 0.95), (118, 0.9), (400, 0.99), (25, 0.05 * 5)])
 def test_order_statistics_enclose_with_at_least_95_percent_and_no_closer_pair_does(n, q):
-    found = quantile(np.arange(1, n + 1), q)
+    found = quantile(np.arange(1, n + 1), q, 0.95)
     lower, upper = int(found.low), int(found.high)
 
     def enclosed(a, b):

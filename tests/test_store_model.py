@@ -83,7 +83,7 @@ def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     again = store.read_comparison(tmp_path)
     assert again.calibrated == true
     pd.testing.assert_frame_equal(again.tested, tested)
-    rows = again.summary()
+    rows = again.summary(0.05)
     assert rows["within"].tolist() == rows["rates"].tolist() == [2] * 6
     assert rows["ranks"].to_numpy() == pytest.approx(1)
     with pytest.raises(TickdiskError, match=r"calibrated\.json does not exist"):
@@ -93,7 +93,7 @@ def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
 def test_how_much_slower_updates_are_beside_a_writer() -> None:
     lives = pd.DataFrame({"slower": [0.1, 0.2, float("nan"), 0.3]})
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0), pass_ns=700, sync_ms=12)
-    share = store.Comparison(true, lives, lives).slower()
+    share = store.Comparison(true, lives, lives).slower(0.05)
     half = 4.302653 * 0.1 / 3**0.5  # Student's t for 2 degrees of freedom
     assert (share.value, share.low, share.high) == pytest.approx((0.2, 0.2 - half, 0.2 + half))
     assert share.n == 3

@@ -287,8 +287,8 @@ def test_cgroups_of_the_dead_are_removed_and_their_members_live_on() -> None:
 
 
 @contextmanager
-def cli(*words: str | Path) -> Iterator[subprocess.Popen[str]]:
-    command = [BIN / "tickdisk", "capture", *words]
+def cli(*words: str | Path, program: tuple[str | Path, ...] = (BIN / "tickdisk",)) -> Iterator[subprocess.Popen[str]]:
+    command = [*program, "capture", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as runs:
         try:
             yield runs
@@ -350,7 +350,7 @@ def test_a_program_that_saves_at_its_end_has_the_time_for_it(fast: Path, tmp_pat
     program = f"""
 import pathlib, signal, sys, time
 def end(*_):
-    time.sleep(12)
+    time.sleep(4)
     pathlib.Path({str(fast / "saved")!r}).write_text("world")
     sys.exit(7)
 signal.signal(signal.SIGTERM, end)
@@ -358,7 +358,9 @@ pathlib.Path({str(fast / "began")!r}).touch()
 while True: time.sleep(0.01)
 """
     before = tracers()
-    with cli("-o", tmp_path / "out", "--tool", "strace", "--", sys.executable, "-c", program) as runs:
+    hasty = "from tickdisk import start; from tickdisk.trace import launch; launch._GRACE_S = 1; start.main()"
+    words = ("-o", tmp_path / "out", "--tool", "strace", "--", sys.executable, "-c", program)
+    with cli(*words, program=(sys.executable, "-c", hasty)) as runs:
         started(before, fast / "began")
         runs.send_signal(signal.SIGINT)
         screen, _ = runs.communicate(timeout=LIMIT_S)

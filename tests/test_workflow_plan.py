@@ -10,9 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
+from forked_snakemake import ForkedSnakemake
 
 pytestmark = pytest.mark.slow
 
@@ -21,15 +23,29 @@ BIN = Path(sys.executable).parent
 NOTEBOOKS = len(list(Path("notebooks").glob("*.ipynb")))
 
 
-def snakemake(folder: Path, *words: str) -> str:
-    done = subprocess.run([BIN / "snakemake", "--cores", "all", *words], cwd=folder, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+@cache
+def forks() -> ForkedSnakemake:
+    return ForkedSnakemake(ROOT)
 
 
-def planned(folder: Path, *words: str) -> Counter[str]:
+@pytest.fixture(scope="module", autouse=True)
+def end_of_forks() -> Iterator[None]:
+    with forks():
+        yield
+
+
+def snakemake(folder: Path, *words: str, of: ForkedSnakemake | None = None) -> str:
+    code, said = (of or forks()).run(folder, *words)
+    assert code == 0, said
+    return said
+
+
+def planned(folder: Path, *words: str, of: ForkedSnakemake | None = None) -> Counter[str]:
     """Returns how many jobs of each rule would run."""
-    said = snakemake(folder, "--dry-run", *words)
+    return jobs_in(snakemake(folder, "--dry-run", *words, of=of))
+
+
+def jobs_in(said: str) -> Counter[str]:
     return Counter({rule: int(jobs) for rule, jobs in re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE) if rule != "total"})
 
 
@@ -119,9 +135,8 @@ def test_no_live_cell_runs_again_whatever_makes_snakemake_run_steps_again(folder
 
 def test_a_step_that_failed_runs_again_after_its_remains_were_kept(folder: Path) -> None:
     (folder / "results/checked.json").unlink()
-    words = ["--cores", "all", "--keep-incomplete", "results/checked.json"]
-    failed = subprocess.run([BIN / "snakemake", *words], cwd=folder, text=True, capture_output=True, check=False)
-    assert failed.returncode == 1, "the files that it reads are empty here"
+    code, _ = forks().run(folder, "--keep-incomplete", "results/checked.json")
+    assert code == 1, "the files that it reads are empty here"
     assert planned(folder)["check"] == 1
 
 
@@ -257,14 +272,15 @@ def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
     texts = {name: (own / "src/tickdisk" / name).read_text() for name in changes}
     for name, text in texts.items():
         (own / "src/tickdisk" / name).write_text(f"{text}\n# changed\n")
-    assert not planned(own)
-    for name, (live, others) in changes.items():
-        path = own / "src/tickdisk" / name
-        path.write_text(f"{texts[name]}\n_CHANGED = 1\n")
-        jobs = planned(own)
-        assert sum(jobs.pop(rule) for rule in list(jobs) if rule.startswith("live_")) == live, name
-        assert jobs == others + AFTER_NOTEBOOKS, name
-        path.write_text(texts[name])
+    with ForkedSnakemake(own) as of_own:
+        assert not planned(own, of=of_own)
+        for name, (live, others) in changes.items():
+            path = own / "src/tickdisk" / name
+            path.write_text(f"{texts[name]}\n_CHANGED = 1\n")
+            jobs = planned(own, of=of_own)
+            assert sum(jobs.pop(rule) for rule in list(jobs) if rule.startswith("live_")) == live, name
+            assert jobs == others + AFTER_NOTEBOOKS, name
+            path.write_text(texts[name])
 
 
 def test_sources_that_were_not_built_are_refused(own: Path) -> None:
@@ -283,7 +299,9 @@ def test_another_machine_is_measured_and_runs_no_live_cell(folder: Path, tmp_pat
     (tmp_path / "sitecustomize.py").write_text("import platform\nplatform.release = lambda: 'another'\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]))
     measured = Counter(calibrate=1, fidelity=1, replay=1, micro=1, store=1, netcode=1)
-    assert planned(folder) == measured + Counter(notebook=NOTEBOOKS) + AFTER_NOTEBOOKS
+    command = [BIN / "snakemake", "--cores", "all", "--dry-run"]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=True)
+    assert jobs_in(done.stdout + done.stderr) == measured + Counter(notebook=NOTEBOOKS) + AFTER_NOTEBOOKS
 
 
 def test_cells_of_other_code_are_named_when_a_run_begins(folder: Path) -> None:

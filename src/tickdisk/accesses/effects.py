@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from tickdisk.accesses.life import INTERACTIONS, UNLOAD, UNLOADED, Life, counts, interactions, kinds
 from tickdisk.accesses.published import DIRECTIONS, Data, Published
-from tickdisk.stats import ALPHA, adjusted, over_lives
+from tickdisk.stats import adjusted, over_lives
 
 _NAMES = list(dict.fromkeys(INTERACTIONS.values()))
 _KEYS = ["interaction", "data", "op"]
 
 
-def effects(lives: Sequence[Life], alpha: float = ALPHA) -> pd.DataFrame:
+def effects(lives: Sequence[Life], alpha: float) -> pd.DataFrame:
     """Estimates how many requests one interaction of a player causes, by data type and direction.
 
     There is one row per interaction, data and op (read or write). The other columns are per_event (requests per interaction, the
@@ -36,11 +36,11 @@ def effects(lives: Sequence[Life], alpha: float = ALPHA) -> pd.DataFrame:
     are left out of the estimates of all other interactions.
     """
     rows = [row for life in lives for row in _of_life(life)]
-    found = pd.DataFrame(rows, columns=[*_KEYS, "per_event", "windows", "events"])
+    estimates = pd.DataFrame(rows, columns=[*_KEYS, "per_event", "windows", "events"])
     table = []
-    for key, own in found.groupby(_KEYS, sort=False):
-        mean = over_lives(own["per_event"], alpha)
-        size = (int(own["windows"].sum()), float(own["events"].sum()))
+    for key, of_lives in estimates.groupby(_KEYS, sort=False):
+        mean = over_lives(of_lives["per_event"], alpha)
+        size = (int(of_lives["windows"].sum()), float(of_lives["events"].sum()))
         table.append((*key, mean.value, mean.low, mean.high, mean.p_above, mean.n, *size))
     columns = [*_KEYS, "per_event", "low", "high", "p", "lives", "windows", "events"]
     result = pd.DataFrame(table, columns=columns).astype({"p": float})
@@ -77,12 +77,12 @@ def _as_quiet(of: NDArray[np.float64], quiet: NDArray[np.bool_], length_ns: NDAr
     return np.interp(middle_ns, centre_ns, np.bincount(stretch, of[quiet])[1:] / size) * length_ns
 
 
-def compare(found: pd.DataFrame, published: Published) -> pd.DataFrame:
+def compare(estimates: pd.DataFrame, published: Published) -> pd.DataFrame:
     """Places the estimated `effects` of interactions beside the findings of PokeSto, to show which accesses both have.
 
     There is one row for each combination of an interaction (the published ones and `UNLOAD`), a data type and a direction. The
     columns are interaction, data, op, published (whether the published study says that there are such accesses) and those of
-    `effects`. If `found` has no such row, the estimates are NaN, and lives, windows and events are 0.
+    `effects`. If `estimates` has no such row, the estimates are NaN, and lives, windows and events are 0.
     """
     causes = [(row.interaction, row.data, row.directions) for row in published.interactions] + [(UNLOAD, [], [])]
     rows = [
@@ -91,5 +91,5 @@ def compare(found: pd.DataFrame, published: Published) -> pd.DataFrame:
         for data in get_args(Data)
         for op, letter in DIRECTIONS.items()
     ]
-    table = pd.DataFrame(rows, columns=[*_KEYS, "published"]).merge(found, how="left", on=_KEYS)
+    table = pd.DataFrame(rows, columns=[*_KEYS, "published"]).merge(estimates, how="left", on=_KEYS)
     return table.fillna({"lives": 0, "windows": 0, "events": 0}).astype({"lives": int, "windows": int})

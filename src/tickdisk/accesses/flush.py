@@ -57,10 +57,10 @@ def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:
     An access is part of a save if it begins during the save and is made by the thread that saves.
     """
     which = np.searchsorted(saves["start_ns"].to_numpy(), accesses["at_ns"].to_numpy(), side="right") - 1
-    own = saves.iloc[which.clip(min=0)]
-    late = accesses["at_ns"].to_numpy() >= own["end_ns"].to_numpy()
-    other = accesses["thread"].to_numpy() != own["thread"].to_numpy()
-    return pd.Series(which, index=accesses.index, dtype="Int64").mask((which < 0) | late | other)
+    nearest = saves.iloc[which.clip(min=0)]
+    late = accesses["at_ns"].to_numpy() >= nearest["end_ns"].to_numpy()
+    by_another = accesses["thread"].to_numpy() != nearest["thread"].to_numpy()
+    return pd.Series(which, index=accesses.index, dtype="Int64").mask((which < 0) | late | by_another)
 
 
 def delayed(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.DataFrame:

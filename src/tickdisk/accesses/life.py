@@ -88,11 +88,11 @@ def life_of(
     The thread that ticks accesses terrain only in saves and when it unloads terrain. Other threads make all other accesses to
     terrain. An access of the ticking thread to terrain outside saves is therefore part of unloading.
     """
-    found = saves(accesses, steps_ns)
-    lived = accesses[accesses["at_ns"] < found["end_ns"].iloc[-1]]
-    ticking = (lived["data"] == "terrain") & (lived["thread"] == found["thread"].iloc[0])
-    marked = lived.assign(unloading=ticking & save_of(lived, found).isna())
-    return Life(name, marked, actions, phases, found, unload_after_s(unload_timeout_s))
+    saved = saves(accesses, steps_ns)
+    lived = accesses[accesses["at_ns"] < saved["end_ns"].iloc[-1]]
+    ticking = (lived["data"] == "terrain") & (lived["thread"] == saved["thread"].iloc[0])
+    marked = lived.assign(unloading=ticking & save_of(lived, saved).isna())
+    return Life(name, marked, actions, phases, saved, unload_after_s(unload_timeout_s))
 
 
 def counts(accesses: pd.DataFrame, edges_ns: Sequence[int] | Times, of: Granularity = "requests") -> pd.DataFrame:

@@ -11,7 +11,7 @@ from scipy import optimize
 from tickdisk.accesses.life import ROUTINES, Life, counts, events, kinds
 from tickdisk.accesses.select import Granularity
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.stats import ALPHA, half_length
+from tickdisk.stats import half_length
 
 Matrix = NDArray[np.float64]
 _LEAST, _TINY = 0.01, 1e-9
@@ -81,7 +81,7 @@ def estimate(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFram
 
 
 def fit(
-    lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float = ALPHA
+    lives: Sequence[Life], *, rng: np.random.Generator, samples: int = 2000, of: Granularity = "requests", alpha: float
 ) -> Coefficients:
     """Estimates the cost of one event of each routine in requests or bytes (`of`), with intervals over lives (confidence 1 -
     alpha).
@@ -97,8 +97,8 @@ def fit(
     parts = [(did.loc[life.name].to_numpy(), seen.loc[life.name].to_numpy()) for life in lives]
     drawn = []
     for row in rng.integers(n, size=(samples, n)):
-        chosen = [parts[index] for index in row]
-        did_drawn, seen_drawn = (np.vstack(of) for of in zip(*chosen, strict=True))
+        drawn_lives = [parts[index] for index in row]
+        did_drawn, seen_drawn = (np.vstack(of) for of in zip(*drawn_lives, strict=True))
         drawn.append(_nonnegative(did_drawn, seen_drawn, _can(seen)))
     error = np.std(drawn, axis=0, ddof=1) * (n / (n - 1)) ** 0.5
     half = half_length(error, n, alpha)
@@ -153,7 +153,7 @@ def errors(coefficients: pd.DataFrame, lives: Sequence[Life], of: Granularity = 
 def errors_in_turn(lives: Sequence[Life], of: Granularity = "requests") -> pd.DataFrame:
     """Measures the `errors` of the model for each life if it is fitted to all other lives. A single life has no row."""
     turns = [
-        errors(estimate([other for other in lives if other is not life], of), [life], of)
+        errors(estimate([rest for rest in lives if rest is not life], of), [life], of)
         for life in (lives if len(lives) > 1 else ())
     ]
     return pd.concat(turns, ignore_index=True) if turns else errors(pd.DataFrame(), [], of)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tickdisk.accesses.life import Life, counts, interactions
-from tickdisk.stats import ALPHA, half_length, over_lives
+from tickdisk.stats import half_length, over_lives
 
 ARRIVALS = {"joins": "server join", "teleports": "position change"}
 """Phases in which players come to places where nobody has been, with the interaction that takes place in each."""
@@ -48,29 +48,29 @@ def region_points(lives: Sequence[Life]) -> pd.DataFrame:
     for life in lives:
         for phase in life.phases[life.phases["name"].isin(list(ARRIVALS))].itertuples():
             edges = np.array([phase.start_ns, phase.end_ns], dtype="int64")
-            found = counts(life.accesses, edges).iloc[0]
+            requests = counts(life.accesses, edges).iloc[0]
             rows.append(
                 {
                     "life": life.name,
                     "kind": phase.name,
                     "regions": float(interactions(life, edges)[ARRIVALS[str(phase.name)]].iloc[0]),
-                    "requests": float(found.sum()),
-                    "reads": float(found.get(("terrain", "read"), 0.0)),
+                    "requests": float(requests.sum()),
+                    "reads": float(requests.get(("terrain", "read"), 0.0)),
                 }
             )
     return pd.DataFrame(rows, columns=["life", "kind", "regions", "requests", "reads"])
 
 
-def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", alpha: float = ALPHA) -> Line:
+def line(points: pd.DataFrame, y: str = "requests", x: str = "regions", *, alpha: float) -> Line:
     """Fits a least-squares line to the number of accesses (column `y`) over the number of regions (column `x`), within each life.
 
     The slope is the mean of the slopes of lives, because the life is the unit of analysis, and its interval has confidence 1 -
     alpha. A life without two different values of `x` has no slope. If no life has a slope, all numbers are NaN.
     """
-    lives = [own for _, own in points.groupby("life") if np.ptp(own[x]) > 0]
+    lives = [rows for _, rows in points.groupby("life") if np.ptp(rows[x]) > 0]
     if not lives:
         return Line(nan, nan, nan, nan, nan, len(points), 0)
-    fits = [stats.linregress(own[x], own[y]) for own in lives]
+    fits = [stats.linregress(rows[x], rows[y]) for rows in lives]
     slope = over_lives([fit.slope for fit in fits], alpha)
     low, high = slope.low, slope.high
     if len(fits) == 1 and len(lives[0]) > 2:  # noqa: PLR2004 - a line through two points has no error

@@ -52,13 +52,13 @@ def select(requests: pd.DataFrame) -> Accesses:
     ]
     words, conditions = zip(*reasons, strict=True)
     reason = pd.Series(np.select(conditions, words, default=""), index=requests.index)
-    chosen = requests[reason == ""].sort_values(["start_ns", "seq"], kind="stable", ignore_index=True)
-    sync = chosen["op"] == "sync"
-    table = chosen.assign(
-        at_ns=chosen["start_ns"],
-        end_ns=chosen["start_ns"] + chosen["latency_ns"],
-        store=chosen["file"].str.rsplit("/", n=1).str[-1].str.replace(_BESIDE, "", regex=True),
-        asked_bytes=chosen["length"].fillna(chosen["result"]).astype("int64").mask(sync, 0),
-        bytes=chosen["result"].mask(sync, 0),
+    accesses = requests[reason == ""].sort_values(["start_ns", "seq"], kind="stable", ignore_index=True)
+    sync = accesses["op"] == "sync"
+    table = accesses.assign(
+        at_ns=accesses["start_ns"],
+        end_ns=accesses["start_ns"] + accesses["latency_ns"],
+        store=accesses["file"].str.rsplit("/", n=1).str[-1].str.replace(_BESIDE, "", regex=True),
+        asked_bytes=accesses["length"].fillna(accesses["result"]).astype("int64").mask(sync, 0),
+        bytes=accesses["result"].mask(sync, 0),
     )
     return Accesses(table[_COLUMNS], {str(name): int(count) for name, count in reason[reason != ""].value_counts().items()})

@@ -7,6 +7,7 @@ from tickdisk.blame.attribute import Blame
 from tickdisk.blame.lanes import Intervals
 from tickdisk.blame.links import describe_waits
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.waiting import TimeKind
 
 SLOW_ACTION = 2.0
 """Factor. An action is slow if it takes more than this times the median of its kind, and more than the budget of a tick."""
@@ -32,7 +33,7 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
     if blame.evidence.actions is None:
         raise TickdiskError(f"{blame.evidence.name} has no actions; only a server life has them")
     waits, ticks, readers = blame.evidence.waits, blame.ticks, blame.evidence.readers
-    read = waits[(waits["kind"] == "io") & (False if readers is None else waits["thread_name"].str.startswith(readers))]
+    read = waits[(waits["kind"] == TimeKind.IO) & (False if readers is None else waits["thread_name"].str.startswith(readers))]
     reading = Intervals.of_rows(read)
     either = Intervals.of(
         *(np.concatenate([getattr(blame.storage, end), getattr(reading, end)]) for end in ("start_ns", "end_ns"))
@@ -46,7 +47,7 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
     longest = [
         low + int(ticks["gap_ns"].iloc[low:high].argmax()) for low, high in zip(first, np.maximum(last, first + 1), strict=True)
     ]
-    found: pd.DataFrame = done[["player", "action"]].assign(
+    explained: pd.DataFrame = done[["player", "action"]].assign(
         issued_ns=issued,
         completed_ns=completed,
         latency_ns=completed - issued,
@@ -55,17 +56,17 @@ def blame_actions(blame: Blame) -> pd.DataFrame:
         storage_ns=either.within(issued, completed),
         tick=ticks["tick"].to_numpy()[longest],
     )
-    usual = found.groupby("action")["latency_ns"].transform("median")
-    found.insert(5, "slow", found["latency_ns"] > (SLOW_ACTION * usual).clip(lower=blame.budget_ns or 0))
-    found = found.reset_index(drop=True)
-    return found.join(_longest_waits(blame, read, found))
+    usual = explained.groupby("action")["latency_ns"].transform("median")
+    explained.insert(5, "slow", explained["latency_ns"] > (SLOW_ACTION * usual).clip(lower=blame.budget_ns or 0))
+    explained = explained.reset_index(drop=True)
+    return explained.join(_longest_waits(blame, read, explained))
 
 
 def _longest_waits(blame: Blame, read: pd.DataFrame, actions: pd.DataFrame) -> pd.DataFrame:
     """Returns wait_ns and the columns WAIT for each action. They are 0 and NA if it is not slow or has no wait for storage."""
     columns = [*WAIT, "start_ns", "end_ns"]
-    own = blame.links.loc[blame.links["kind"] == "io", columns]
-    waits = pd.concat([own.astype(object), describe_waits(read, blame.evidence)[columns].astype(object)], ignore_index=True)
+    links = blame.links.loc[blame.links["kind"] == TimeKind.IO, columns]
+    waits = pd.concat([links.astype(object), describe_waits(read, blame.evidence)[columns].astype(object)], ignore_index=True)
     start_ns, end_ns = (waits[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
     wait_ns = np.zeros(len(actions), dtype=np.int64)
     row = np.full(len(actions), len(waits))
@@ -75,5 +76,5 @@ def _longest_waits(blame: Blame, read: pd.DataFrame, actions: pd.DataFrame) -> p
         longest = int(together_ns.argmax())
         if together_ns[longest] > 0:
             row[number], wait_ns[number] = longest, together_ns[longest]
-    said = waits[list(WAIT)].reindex(row).set_axis(actions.index)
-    return said.assign(wait_ns=wait_ns)
+    described = waits[list(WAIT)].reindex(row).set_axis(actions.index)
+    return described.assign(wait_ns=wait_ns)

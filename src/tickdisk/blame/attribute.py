@@ -13,12 +13,11 @@ from tickdisk.blame.links import describe
 from tickdisk.blame.loops import loop_of
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.waiting import Cause, TimeKind
 
 SLOW = 1.5
 """A tick is slow if its gap is longer than this number of budgets."""
-CAUSES = ("storage", "lock", "pause", "cpu", "run_queue", "sleep")
-"""Causes of late time. `lock` does not include waits for storage behind the lock. `pause` is a time in which the runtime stopped
-all threads, such as for garbage collection, if it tells that. `sleep` is the server's own pace."""
+CAUSES = tuple(cause.value for cause in Cause)
 WINDOW_NS = 1_000_000_000
 """Length of the windows that stand for ticks in a capture of a thread without a loop."""
 
@@ -94,16 +93,16 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
             f"{evidence.name}: none of {start_ns.size} ticks lies within the capture of {name}; run the cell again"
         )
     tick, start_ns, end_ns = tick[captured], start_ns[captured], end_ns[captured]
-    found = follow(lanes, lane, start_ns, end_ns)
-    links = describe(found, lanes, evidence)
-    links.insert(0, "tick", tick[found["window"].to_numpy()])
-    io = found[found["kind"] == "io"]
+    chain = follow(lanes, lane, start_ns, end_ns)
+    links = describe(chain, lanes, evidence)
+    links.insert(0, "tick", tick[chain["window"].to_numpy()])
+    io = chain[chain["kind"] == TimeKind.IO]
     idle_ns, paused_ns = _parked(evidence, lanes, lane, tick, end_ns), _paused(evidence, lanes, lane, start_ns, end_ns)
     return Blame(
         evidence,
         name,
         budget_ns,
-        _share_lateness(_split(found, tick, start_ns, end_ns, budget_ns, idle_ns, paused_ns)),
+        _share_lateness(_split(chain, tick, start_ns, end_ns, budget_ns, idle_ns, paused_ns)),
         links,
         Intervals.of_rows(io),
         int((~captured).sum()),
@@ -128,8 +127,8 @@ def _chosen(lanes: ThreadWaits, evidence: Evidence, name: str | None) -> tuple[i
 
 def _recognised(evidence: Evidence, thread: int, seen_ns: tuple[int, int]) -> Evidence:
     """Returns the evidence with the turns of the thread's loop as ticks, and with its period as the budget, if it runs a loop."""
-    own = evidence.waits[(evidence.waits["thread"] == thread) & (evidence.waits["kind"] != "absent")]
-    loop = loop_of(own.sort_values("start_ns"), seen_ns[1] - seen_ns[0])
+    waits = evidence.waits[(evidence.waits["thread"] == thread) & (evidence.waits["kind"] != TimeKind.ABSENT)]
+    loop = loop_of(waits.sort_values("start_ns"), seen_ns[1] - seen_ns[0])
     if loop is None:
         return evidence
     ticks = pd.DataFrame({"tick": np.arange(1, loop.starts_ns.size + 1), "start_ns": loop.starts_ns})
@@ -174,8 +173,8 @@ def _paused(evidence: Evidence, lanes: ThreadWaits, lane: int, start_ns: Integer
 
 def _locked(evidence: Evidence, lanes: ThreadWaits, lane: int) -> Intervals:
     """Returns the times in which a thread waited as if for a lock."""
-    own = evidence.waits[(evidence.waits["thread"] == int(lanes.threads[lane])) & (evidence.waits["kind"] == "lock")]
-    return Intervals.of_rows(own)
+    waits = evidence.waits[(evidence.waits["thread"] == int(lanes.threads[lane])) & (evidence.waits["kind"] == TimeKind.LOCK)]
+    return Intervals.of_rows(waits)
 
 
 def _split(
@@ -188,17 +187,17 @@ def _split(
     paused_ns: Integers,
 ) -> pd.DataFrame:
     gap_ns = end_ns - start_ns
-    window, own = links["window"].to_numpy(), links["depth"].to_numpy() == 0
+    window, direct = links["window"].to_numpy(), links["depth"].to_numpy() == 0
 
-    def total(kind: str, *, own: NDArray[np.bool_] = own) -> Integers:
+    def total(kind: str, *, direct: NDArray[np.bool_] = direct) -> Integers:
         # np.bincount adds doubles, in which sums of integers below 2^53 are exact.
-        chosen = own & (links["kind"] == kind).to_numpy()
-        return np.bincount(window[chosen], weights=links["ns"].to_numpy()[chosen], minlength=tick.size).astype(np.int64)
+        counted = direct & (links["kind"] == kind).to_numpy()
+        return np.bincount(window[counted], weights=links["ns"].to_numpy()[counted], minlength=tick.size).astype(np.int64)
 
-    split = {f"{kind}_ns": total(kind) for kind in KINDS if kind != "unknown"}
+    split = {f"{kind}_ns": total(kind) for kind in KINDS if kind != TimeKind.UNKNOWN}
     # A wait at a condition variable looks like a wait for a lock. If the thread that ended it slept meanwhile, both threads
     # waited for the same event, so that time counts as sleep.
-    idle_ns, behind_ns = total("sleep", own=~own), total("io", own=~own)
+    idle_ns, behind_ns = total(TimeKind.SLEEP, direct=~direct), total(TimeKind.IO, direct=~direct)
     # A runtime parks an idle thread in the same way. Only time in which a thread waited for storage is known not to be idle.
     idle_ns = np.maximum(idle_ns, np.minimum(parked_ns, split["lock_ns"]) - behind_ns)
     # Time in which nothing was to be done is not late because of a pause.
@@ -229,20 +228,21 @@ def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
     """
     late_ns = ticks["late_ns"].to_numpy()
     storage_ns = ticks["storage_ns"].to_numpy()
-    others = {
-        "lock": (ticks["lock_ns"] - ticks["lock_storage_ns"]).to_numpy(),
-        "pause": ticks["pause_ns"].to_numpy(),
-        "cpu": ticks["running_ns"].to_numpy(),
-        "run_queue": ticks["run_queue_ns"].to_numpy(),
+    other_ns = {
+        Cause.LOCK: (ticks["lock_ns"] - ticks["lock_storage_ns"]).to_numpy(),
+        Cause.PAUSE: ticks["pause_ns"].to_numpy(),
+        Cause.CPU: ticks["running_ns"].to_numpy(),
+        Cause.RUN_QUEUE: ticks["run_queue_ns"].to_numpy(),
     }
-    shares = {"storage": np.minimum(late_ns, storage_ns)}
-    scale = np.minimum(1.0, (late_ns - shares["storage"]) / np.maximum(sum(others.values()), 1))
-    shares |= {name: np.floor(ns * scale).astype(np.int64) for name, ns in others.items()}
-    shares["sleep"] = late_ns - sum(shares.values())
-    took_ns = np.column_stack([storage_ns, others["lock"], others["pause"], others["cpu"] + others["run_queue"], shares["sleep"]])
+    shares = {Cause.STORAGE: np.minimum(late_ns, storage_ns)}
+    scale = np.minimum(1.0, (late_ns - shares[Cause.STORAGE]) / np.maximum(sum(other_ns.values()), 1))
+    shares |= {name: np.floor(ns * scale).astype(np.int64) for name, ns in other_ns.items()}
+    shares[Cause.SLEEP] = late_ns - sum(shares.values())
+    computing_ns = other_ns[Cause.CPU] + other_ns[Cause.RUN_QUEUE]
+    took_ns = np.column_stack([storage_ns, other_ns[Cause.LOCK], other_ns[Cause.PAUSE], computing_ns, shares[Cause.SLEEP]])
     # If the absence of several kinds would remove all of the late time, the small term selects the longest.
     saved = np.minimum(took_ns, late_ns[:, None]) + took_ns * 1e-9
-    cause = np.array(["storage", "lock", "pause", "cpu", "sleep"], dtype=object)[saved.argmax(axis=1)]
-    cause = np.where((cause == "cpu") & (others["run_queue"] > others["cpu"]), "run_queue", cause)
+    cause = np.array([name for name in CAUSES if name != Cause.RUN_QUEUE], dtype=object)[saved.argmax(axis=1)]
+    cause = np.where((cause == Cause.CPU) & (other_ns[Cause.RUN_QUEUE] > other_ns[Cause.CPU]), Cause.RUN_QUEUE.value, cause)
     cause = np.where(late_ns > 0, cause, "")
-    return ticks.assign(**{f"late_{name}_ns": shares[name] for name in CAUSES}, cause=cause)
+    return ticks.assign(**{f"late_{name}_ns": shares[name] for name in Cause}, cause=cause)

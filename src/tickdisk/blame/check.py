@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from tickdisk import stats
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import READS, FilesOnDevice
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.waiting import Cause, TimeKind
 
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Count:
-    """A count of k true values out of n, with 95 % intervals of the share, which are NaN if n is 0."""
+    """A count of k true values out of n, with intervals of the share, which are NaN if n is 0."""
 
     k: int
     n: int
@@ -37,13 +37,13 @@ class Count:
     """Interval of Wilson (1927)."""
 
 
-def count(found: "pd.Series[bool]") -> Count:
-    """Counts the true values of the array `found`, with intervals of their share."""
-    k, n = int(found.sum()), len(found)
+def count(hits: "pd.Series[bool]", alpha: float) -> Count:
+    """Counts the true values of the array `hits`, with intervals of their share at confidence 1 - alpha."""
+    k, n = int(hits.sum()), len(hits)
     if n == 0:
         return Count(0, 0, (np.nan, np.nan), (np.nan, np.nan))
     test = binomtest(k, n)
-    exact, wilson = (tuple(test.proportion_ci(1 - stats.ALPHA, method=method)) for method in ("exact", "wilson"))
+    exact, wilson = (tuple(test.proportion_ci(1 - alpha, method=method)) for method in ("exact", "wilson"))
     return Count(k, n, exact, wilson)
 
 
@@ -80,20 +80,20 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     files = None if evidence.extents is None else FilesOnDevice.of(evidence.device, evidence.extents)
     ticks = blame.ticks
     first, last = int(ticks["start_ns"].iloc[0]), int((ticks["start_ns"] + ticks["gap_ns"]).iloc[-1])
-    made = evidence.injections.sort_values("start_ns")
-    made = made[(made["start_ns"] >= first) & (made["end_ns"] <= last)]
-    return pd.DataFrame(list(_checked(blame, files, made)), columns=_COLUMNS)
+    injections = evidence.injections.sort_values("start_ns")
+    injections = injections[(injections["start_ns"] >= first) & (injections["end_ns"] <= last)]
+    return pd.DataFrame(list(_checked(blame, files, injections)), columns=_COLUMNS)
 
 
-def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _checked(blame: Blame, files: FilesOnDevice | None, injections: pd.DataFrame) -> Iterator[dict[str, Any]]:
     device, slow = blame.evidence.device, blame.ticks[blame.ticks["slow"]]
     assert device is not None
-    io = blame.links[(blame.links["kind"] == "io") & blame.links["tick"].isin(slow["tick"])]
+    io = blame.links[(blame.links["kind"] == TimeKind.IO) & blame.links["tick"].isin(slow["tick"])]
     actions = pd.DataFrame({"slow": [], "issued_ns": [], "completed_ns": []})
     if blame.evidence.actions is not None:
         actions = blame_actions(blame)
     actions = actions[actions["slow"].astype(bool)]
-    for kind, start_ns, end_ns in made[["kind", "start_ns", "end_ns"]].itertuples(index=False):
+    for kind, start_ns, end_ns in injections[["kind", "start_ns", "end_ns"]].itertuples(index=False):
         stalled = np.flatnonzero((device["arrival_ns"] < end_ns) & (device["replied_ns"] > start_ns))
         stalled_files = {name for row in stalled.tolist() for name in files.files(row) or {JOURNAL}} if files else set()
         requests = set(device["seq"].iloc[stalled])
@@ -119,7 +119,7 @@ def _checked(blame: Blame, files: FilesOnDevice | None, made: pd.DataFrame) -> I
             "named": link is not None and _agrees(link, requests, stalled_files),
             **_action(actions, start_ns, end_ns, requests, stalled_files),
             "outweighed": outweighed,
-            "blamed": tick is not None and tick["cause"] == "storage" and not outweighed,
+            "blamed": tick is not None and tick["cause"] == Cause.STORAGE and not outweighed,
         }
 
 

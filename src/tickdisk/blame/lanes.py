@@ -7,11 +7,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tickdisk.foundation.waiting import TimeKind
+
 Integers = NDArray[np.int64]
-KINDS = ("io", "lock", "run_queue", "sleep", "running", "unknown")
-"""Kinds of time: four kinds of waits, running, and the time in which the holder of a lock was not captured. The time in which a
-thread is absent counts as sleep."""
-IO, LOCK, RUN_QUEUE, SLEEP, RUNNING, UNKNOWN = range(len(KINDS))
+KINDS = tuple(kind.value for kind in TimeKind if kind is not TimeKind.ABSENT)
+"""Kinds of time that links have. The time in which a thread is absent counts as sleep."""
+LOCK, SLEEP, RUNNING, UNKNOWN = (
+    KINDS.index(kind) for kind in (TimeKind.LOCK, TimeKind.SLEEP, TimeKind.RUNNING, TimeKind.UNKNOWN)
+)
 NONE = -1
 """Stands in place of the number of a lane, a wait or a row if there is none."""
 
@@ -68,7 +71,7 @@ class ThreadWaits:
         self.start_ns: Integers = self._starts - lane[self.rows] * self.keys.span_ns + base_ns
         self.end_ns: Integers = end_ns[self.rows]
         waker = waits["waker"].to_numpy(np.int64, na_value=NONE)
-        absent = (waits["kind"] == "absent").to_numpy()
+        absent = (waits["kind"] == TimeKind.ABSENT).to_numpy()
         kind = np.where(absent, SLEEP, pd.Index(KINDS).get_indexer(pd.Index(waits["kind"])))
         # A thread hands a lock over. A wait that no thread ended was therefore a wait for an event, which timed out.
         self.kind: Integers = np.where((kind == LOCK) & (waker == NONE), SLEEP, kind)[self.rows]
@@ -88,8 +91,8 @@ class ThreadWaits:
         A thread is absent before it begins and after it ends. The thread must have another wait.
         """
         low, high = np.searchsorted(self._starts, [lane * self.keys.span_ns, (lane + 1) * self.keys.span_ns])
-        own = low + np.flatnonzero(self._present[low:high])
-        return int(self.start_ns[own[0]]), int(self.end_ns[own[-1]])
+        present = low + np.flatnonzero(self._present[low:high])
+        return int(self.start_ns[present[0]]), int(self.end_ns[present[-1]])
 
     def overlapping(self, lane: Integers, start_ns: Integers, end_ns: Integers) -> tuple[Integers, Integers]:
         """Returns (window, wait) for every pair of a window [start_ns, end_ns) of a lane and a wait of this lane that overlap.

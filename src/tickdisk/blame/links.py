@@ -6,6 +6,7 @@ import pandas as pd
 from tickdisk.blame.evidence import Evidence
 from tickdisk.blame.lanes import NONE, Integers, ThreadWaits
 from tickdisk.blame.requests import READS, FilesOnDevice, device_requests_of, requests_of
+from tickdisk.foundation.waiting import TimeKind
 
 JOURNAL = "journal or metadata"
 """Stands in place of a file for requests of the device outside every file's extents, which belong to the file system itself."""
@@ -14,7 +15,7 @@ SAVES = ("write", "sync", "truncate", "rename", "unlink")
 _TEXT = ("op", "file", "data", "device_op", "device_file")
 
 
-def describe(found: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.DataFrame:
+def describe(chain: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.DataFrame:
     """Returns the links of `chain.follow` with names instead of numbers, and with the requests that were waited for.
 
     `lanes` are the waits that were followed. The columns are depth, parent, thread_name, kind, call, start_ns, end_ns, ns, then
@@ -24,15 +25,15 @@ def describe(found: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.
     text is "", and an absent number is NA.
     """
     waits = evidence.waits
-    wait, parent, lane = (found[name].to_numpy() for name in ("wait", "parent", "lane"))
+    wait, parent, lane = (chain[name].to_numpy() for name in ("wait", "parent", "lane"))
     row = np.append(lanes.rows, NONE)[wait]
     names = waits.drop_duplicates("thread", keep="last").set_index("thread")["thread_name"].reindex(lanes.threads)
     holder = np.append(waits["waker_name"].fillna("").to_numpy(), "")[np.append(row, NONE)[parent]]
-    links = found[["depth", "parent", "start_ns", "end_ns", "ns"]].copy()
+    links = chain[["depth", "parent", "start_ns", "end_ns", "ns"]].copy()
     links.insert(2, "thread_name", np.where(lane == NONE, holder, np.append(names.to_numpy(), "")[lane]))
-    links.insert(3, "kind", found["kind"])
+    links.insert(3, "kind", chain["kind"])
     links.insert(4, "call", np.append(waits["call"].to_numpy(), "")[row])
-    is_io = links["kind"].to_numpy() == "io"
+    is_io = links["kind"].to_numpy() == TimeKind.IO
     io = np.unique(row[is_io])
     at = np.where(is_io, np.searchsorted(io, row), NONE)
     joined = _joined(waits.iloc[io].reset_index(drop=True), evidence).reindex(at).set_axis(links.index)
@@ -78,8 +79,8 @@ def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
         device=served["seq"],
         device_op=_text(served["op"]),
         device_file=[
-            _named(files, at, own) if op in ("read", "write") else ""
-            for at, own, op in zip(row.tolist(), asked["file"], served["op"], strict=True)
+            _named(files, at, file) if op in ("read", "write") else ""
+            for at, file, op in zip(row.tolist(), asked["file"], served["op"], strict=True)
         ],
         device_offset=served["offset"],
         device_ns=served["replied_ns"] - served["arrival_ns"],
@@ -87,10 +88,10 @@ def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
     )
 
 
-def _named(files: FilesOnDevice, row: int, own: str) -> str:
-    """Returns the file that a read or write of the device touches. If it touches several, the file `own` is preferred."""
-    found = files.files(row)
-    return own if own in found else min(found, default=JOURNAL)
+def _named(files: FilesOnDevice, row: int, preferred: str) -> str:
+    """Returns the file that a read or write of the device touches. If it touches several, the file `preferred` is returned."""
+    names = files.files(row)
+    return preferred if preferred in names else min(names, default=JOURNAL)
 
 
 def _text(column: "pd.Series[str]") -> "pd.Series[str]":

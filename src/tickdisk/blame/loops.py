@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.blame.lanes import Integers
+from tickdisk.foundation.waiting import TimeKind
 
 _SHORTEST_NS, _LONGEST_NS = 12_000_000, 1_000_000_000
 """Shortest and longest period. Runtimes have threads of their own that wake up every 10 ms."""
@@ -42,7 +43,7 @@ def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
     `waits` has the thread's rows of the waits table in the order of time, and `seen_ns` is the time in ns from the first to the
     last. A loop may rest at a condition variable, and such a wait looks like a wait for a lock.
     """
-    idle = waits[waits["kind"].isin(["sleep", "lock"])]
+    idle = waits[waits["kind"].isin([TimeKind.SLEEP, TimeKind.LOCK])]
     ends_ns = idle["end_ns"].to_numpy(np.int64)
     lengths_ns = ends_ns - idle["start_ns"].to_numpy(np.int64)
     if not ends_ns.size:
@@ -52,9 +53,9 @@ def loop_of(waits: pd.DataFrame, seen_ns: int) -> Loop | None:
         """Returns the share of the times between turns that are alike, or 0 if it is no loop, and the turns."""
         starts_ns = ends_ns[lengths_ns >= least_ns]
         gaps_ns = np.diff(starts_ns) if starts_ns.size >= _FEWEST_TURNS else np.zeros(1, np.int64)
-        found = Loop(int(np.median(gaps_ns)), starts_ns)
-        fits = _SHORTEST_NS <= found.period_ns <= _LONGEST_NS and starts_ns.size * found.period_ns >= _LEAST_SEEN * seen_ns
-        return float(np.mean(np.abs(gaps_ns - found.period_ns) < _ALIKE * found.period_ns)) if fits else 0.0, found
+        loop = Loop(int(np.median(gaps_ns)), starts_ns)
+        fits = _SHORTEST_NS <= loop.period_ns <= _LONGEST_NS and starts_ns.size * loop.period_ns >= _LEAST_SEEN * seen_ns
+        return float(np.mean(np.abs(gaps_ns - loop.period_ns) < _ALIKE * loop.period_ns)) if fits else 0.0, loop
 
     coarse_ns = np.unique(np.quantile(lengths_ns, _LENGTHS))
     best = int(np.argmax([turns(least_ns)[0] for least_ns in coarse_ns]))

@@ -24,22 +24,22 @@ def requests_of(waits: pd.DataFrame, requests: pd.DataFrame) -> Integers:
     begun = requests["start_ns"].to_numpy(np.int64)
     over = begun + requests["latency_ns"].to_numpy(np.int64)
     thread, at_ns = (waits[name].to_numpy(np.int64) for name in ("thread", "start_ns"))
-    found = np.full(at_ns.shape, NONE)
+    row = np.full(at_ns.shape, NONE)
     if not begun.size or not at_ns.size:
-        return found
+        return row
     threads, lane = np.unique(requests["thread"].to_numpy(np.int64), return_inverse=True)
     keys = Keys(min(int(begun.min()), int(at_ns.min())), int(max(over.max(), at_ns.max()) - min(begun.min(), at_ns.min())) + 1)
     order = np.lexsort((begun, lane))
     starts, ends = keys.of(lane[order], begun[order]), keys.of(lane[order], over[order])
-    own = np.searchsorted(threads, thread).clip(max=threads.size - 1)
-    key = keys.of(own, at_ns)
+    number = np.searchsorted(threads, thread).clip(max=threads.size - 1)
+    key = keys.of(number, at_ns)
     last = np.searchsorted(starts, key, side="right") - 1
     # Faults that have ended may lie between a wait and the call to which the wait belongs, so the last three requests are tried.
     for back in (2, 1, 0):
         candidate = np.maximum(last - back, 0)
-        under_way = (threads[own] == thread) & (starts[candidate] <= key) & (ends[candidate] > key)
-        found = np.where(under_way, order[candidate], found)
-    return found
+        under_way = (threads[number] == thread) & (starts[candidate] <= key) & (ends[candidate] > key)
+        row = np.where(under_way, order[candidate], row)
+    return row
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class FilesOnDevice:
         key = row * max(len(self.names), 1) + file
         pair, place = spread(np.searchsorted(self.keys, key), np.searchsorted(self.keys, key, side="right"))
         exact = (self.start[place] < end[pair]) & (self.end[place] > offset[pair])
-        own, bytes_too = (np.bincount(found, minlength=row.size) > 0 for found in (pair, pair[exact]))
-        return own & (file != NONE), bytes_too & (file != NONE)
+        file_too, bytes_too = (np.bincount(pairs, minlength=row.size) > 0 for pairs in (pair, pair[exact]))
+        return file_too & (file != NONE), bytes_too & (file != NONE)
 
 
 def _merged(extents: pd.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int, int, int, int]]:
@@ -150,8 +150,8 @@ def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOn
     file = pd.Index(files.names, dtype=object).get_indexer(pd.Index(waits["file"]))
     offset = waits["offset"].to_numpy(np.int64)
     end = np.where((offset < 0) | (waits["length"].to_numpy(np.int64) < 0), NONE, offset + waits["length"].to_numpy(np.int64))
-    own, exact = files.match(row, file[wait], offset[wait], end[wait])
-    rank = np.where(exact, _OWN_BYTES, np.where(own, _OWN_FILE, np.where(files.owned(len(device))[row], 0, _METADATA)))
+    same_file, same_bytes = files.match(row, file[wait], offset[wait], end[wait])
+    rank = np.where(same_bytes, _OWN_BYTES, np.where(same_file, _OWN_FILE, np.where(files.owned(len(device))[row], 0, _METADATA)))
     rank = np.where(np.isin(op, READS) & (device_op != "read"), 0, rank)
     rank = np.where(op == "sync", np.where(device_op == "read", 0, _METADATA), rank)
     rank = np.where(op == "", 0, rank)

@@ -11,6 +11,7 @@ from tickdisk import stats
 from tickdisk.blame.attribute import CAUSES, Blame
 from tickdisk.blame.lanes import Integers
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.waiting import Cause, TimeKind
 
 FEWEST_LIVES = 6
 """Number of server lives below which an interval says little about server lives that were not run."""
@@ -23,7 +24,7 @@ def shares(
     *,
     rng: np.random.Generator,
     samples: int = 2000,
-    alpha: float = stats.ALPHA,
+    alpha: float,
     without: Sequence[pd.DataFrame | None] | None = None,
 ) -> pd.DataFrame:
     """Computes which shares of the late time, and of the time in which the thread was not asleep, go to storage and other causes.
@@ -87,7 +88,7 @@ def shares(
 def _is_known(cause: str, blame: Blame) -> bool:
     """Returns whether the evidence can tell a cause. Not every runtime tells its pauses."""
     pauses = blame.evidence.pauses
-    return cause != "pause" or (pauses is not None and not pauses.empty)
+    return cause != Cause.PAUSE or (pauses is not None and not pauses.empty)
 
 
 def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
@@ -104,12 +105,12 @@ def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:
         ("late", "all", "storage"): ticks["late_storage_ns"].to_numpy(),
         **{("late", "cause", cause): ticks[f"late_{cause}_ns"].to_numpy() for cause in CAUSES if _is_known(cause, blame)},
     }
-    io = blame.links[blame.links["kind"] == "io"]
+    io = blame.links[blame.links["kind"] == TimeKind.IO]
     row = pd.Series(np.arange(len(ticks)), index=ticks["tick"])[io["tick"]].to_numpy()
     scale = (ticks["late_storage_ns"] / storage_ns.where(storage_ns > 0, 1)).to_numpy()
     for by in _PARTS:
-        for name, own in io.assign(row=row).groupby(io[by].where(io[by] != "", "unknown")):
-            ns = np.bincount(own["row"], weights=own["ns"], minlength=len(ticks))
+        for name, waits in io.assign(row=row).groupby(io[by].where(io[by] != "", "unknown")):
+            ns = np.bincount(waits["row"], weights=waits["ns"], minlength=len(ticks))
             columns["busy", by, str(name)], columns["late", by, str(name)] = ns, ns * scale
     table = pd.DataFrame(columns)
     table.columns = table.columns.to_flat_index()
@@ -120,8 +121,10 @@ def overlapping(ticks: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool
     """Returns for each tick whether it overlaps any of the intervals, such as an injected stall. An end does not belong to it."""
     start = ticks["start_ns"].to_numpy()[:, None]
     end = start + ticks["gap_ns"].to_numpy()[:, None]
-    found: NDArray[np.bool_] = ((intervals["start_ns"].to_numpy() < end) & (intervals["end_ns"].to_numpy() > start)).any(axis=1)
-    return found
+    overlaps: NDArray[np.bool_] = ((intervals["start_ns"].to_numpy() < end) & (intervals["end_ns"].to_numpy() > start)).any(
+        axis=1
+    )
+    return overlaps
 
 
 def _resampled(
@@ -134,8 +137,8 @@ def _resampled(
         index = stats.stationary_indices(len(life), length, samples, rng)
         times = np.bincount((index + len(life) * np.arange(samples)[:, None]).ravel(), minlength=index.size).reshape(index.shape)
         drawn.append(times @ life)
-    chosen = rng.integers(len(lives), size=(samples, len(lives)))
-    sums: NDArray[np.float64] = np.stack(drawn)[chosen, np.arange(samples)[:, None]].sum(axis=1)
+    life_of_draw = rng.integers(len(lives), size=(samples, len(lives)))
+    sums: NDArray[np.float64] = np.stack(drawn)[life_of_draw, np.arange(samples)[:, None]].sum(axis=1)
     return sums
 
 

@@ -14,9 +14,18 @@ from tickdisk.blame.attribute import Blame
 from tickdisk.blame.lanes import Integers, Intervals
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import FilesOnDevice
+from tickdisk.foundation.waiting import TimeKind
 
-STATES = ("computing", "storage", "storage behind a lock", "waiting for a thread", "waiting for a core", "asleep")
-_STATE_OF = {"io": "storage", "lock": "waiting for a thread", "run_queue": "waiting for a core", "sleep": "asleep"}
+_BEHIND_LOCK = "storage behind a lock"
+STATES = (
+    TimeKind.RUNNING.words,
+    TimeKind.IO.words,
+    _BEHIND_LOCK,
+    TimeKind.LOCK.words,
+    TimeKind.RUN_QUEUE.words,
+    TimeKind.SLEEP.words,
+)
+_STATE_OF = {kind: kind.words for kind in (TimeKind.IO, TimeKind.LOCK, TimeKind.RUN_QUEUE, TimeKind.SLEEP)}
 _COLUMNS = 600
 """Number of columns of the figure. In each column, a row shows the value that takes most of the column's time."""
 _MOST_THREADS, _MOST_FILES = 5, 5
@@ -59,9 +68,9 @@ def stretch(blame: Blame, start_ns: int, end_ns: int) -> Stretch:
     requests = requests[requests["thread_name"].isin(threads)]
     device = _device(blame, drawn)
     files = _busiest_files(pd.concat([requests, device]))
-    states = [drawn.rows(name, _covers(blame, waits, name), rest="computing") for name in threads]
+    states = [drawn.rows(name, _covers(blame, waits, name), rest=TimeKind.RUNNING.words) for name in threads]
     calls = [drawn.rows(name, _by_file(requests[requests["thread_name"] == name], files)) for name in threads]
-    service = [drawn.rows(str(name), _by_file(own, files)) for name, own in device.groupby("row")]
+    service = [drawn.rows(str(name), _by_file(answered, files)) for name, answered in device.groupby("row")]
     synced = requests[(requests["op"] == "sync") & (requests["thread_name"] == blame.thread_name)]
     which = np.searchsorted(ticks["start_ns"], synced["start_ns"], side="right")
     stalls = pd.DataFrame(columns=["kind", "start_ns", "end_ns"]) if evidence.injections is None else evidence.injections
@@ -122,25 +131,29 @@ class _TimeWindow:
 def _covers(blame: Blame, waits: pd.DataFrame, name: str) -> dict[str | None, Intervals]:
     """Returns the times of each state of a thread. Storage behind the locks of the tick thread is a state of its own."""
     if name != blame.thread_name:
-        own = waits[waits["thread_name"] == name]
+        of_thread = waits[waits["thread_name"] == name]
         covers: dict[str | None, Intervals] = {
-            state: Intervals.of_rows(own[own["kind"] == kind]) for kind, state in _STATE_OF.items()
+            state: Intervals.of_rows(of_thread[of_thread["kind"] == kind]) for kind, state in _STATE_OF.items()
         }
         # If several threads have this name, one may be absent while another runs, so their absence is not shown.
-        return covers | ({None: Intervals.of_rows(own[own["kind"] == "absent"])} if len(set(own["thread"])) == 1 else {})
+        return covers | (
+            {None: Intervals.of_rows(of_thread[of_thread["kind"] == TimeKind.ABSENT])}
+            if len(set(of_thread["thread"])) == 1
+            else {}
+        )
     links, direct = blame.links, blame.links["depth"] == 0
     covers = {
-        state: Intervals.of_rows(links[(direct | (kind == "sleep")) & (links["kind"] == kind)])
+        state: Intervals.of_rows(links[(direct | (kind == TimeKind.SLEEP)) & (links["kind"] == kind)])
         for kind, state in _STATE_OF.items()
     }
-    behind = Intervals.of_rows(links[~direct & (links["kind"] == "io")])
-    locks = covers["waiting for a thread"].without(behind).without(covers["asleep"])
-    return covers | {"storage behind a lock": behind, "waiting for a thread": locks}
+    behind = Intervals.of_rows(links[~direct & (links["kind"] == TimeKind.IO)])
+    locks = covers[TimeKind.LOCK.words].without(behind).without(covers[TimeKind.SLEEP.words])
+    return covers | {_BEHIND_LOCK: behind, TimeKind.LOCK.words: locks}
 
 
 def _threads(blame: Blame, waits: pd.DataFrame, requests: pd.DataFrame) -> list[str]:
     """Returns the tick thread, followed by the threads that waited longest for storage or had the longest calls."""
-    io = waits[waits["kind"] == "io"]
+    io = waits[waits["kind"] == TimeKind.IO]
     longest = pd.concat([io, requests])[["thread_name", "start_ns", "end_ns"]]
     total = (
         (longest["end_ns"] - longest["start_ns"]).groupby(longest["thread_name"]).sum().drop(blame.thread_name, errors="ignore")
@@ -168,7 +181,7 @@ def _busiest_files(table: pd.DataFrame) -> list[str]:
 
 def _by_file(table: pd.DataFrame, files: Sequence[str]) -> dict[str | None, Intervals]:
     shown = table["file"].where(table["file"].isin(files), OTHER_FILES).map(lambda path: Path(path).name)
-    return {str(name): Intervals.of_rows(own) for name, own in table.groupby(shown)}
+    return {str(name): Intervals.of_rows(rows) for name, rows in table.groupby(shown)}
 
 
 def _stacked(ticks: pd.DataFrame, drawn: _TimeWindow) -> pd.DataFrame:

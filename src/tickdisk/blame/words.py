@@ -7,22 +7,16 @@ from typing import Any, cast
 import pandas as pd
 
 from tickdisk.blame.attribute import CAUSES, Blame
-from tickdisk.blame.check import check_injections, count
+from tickdisk.blame.check import check_injections
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import interval, percent
+from tickdisk.foundation.waiting import Cause, TimeKind
 
-CAUSE_WORDS = {
-    "storage": "storage",
-    "lock": "waiting for threads",
-    "pause": "pauses of the runtime",
-    "cpu": "computing",
-    "run_queue": "waiting for a core",
-    "sleep": "its own pace",
-}
+CAUSE_WORDS = {cause.value: cause.words for cause in Cause}
 _DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "sync": "synced", "truncate": "truncated"}
-_IS_DOING = {"running": "was computing", "run_queue": "waited for a core", "unknown": "was not captured"}
+_IS_DOING = {TimeKind.RUNNING: "was computing", TimeKind.RUN_QUEUE: "waited for a core", TimeKind.UNKNOWN: "was not captured"}
 _DATA_WORDS = {"terrain": "terrain", "player": "player data", "npc": "NPCs"}
 _DOMINANT_SHARE = 0.8
 """If the longest of several waits has at least this share of their time, the sentence mentions only the longest."""
@@ -41,22 +35,22 @@ def explain(blame: Blame, tick: int) -> str:
     row = blame.ticks.set_index("tick").loc[tick].to_dict()
     took = f"tick {tick} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else f"second {tick}"
     parts = {
-        "storage": row["storage_ns"],
-        "lock": row["lock_ns"] - row["lock_storage_ns"],
-        "pause": row["pause_ns"],
-        "cpu": row["running_ns"],
-        "run_queue": row["run_queue_ns"],
+        Cause.STORAGE: row["storage_ns"],
+        Cause.LOCK: row["lock_ns"] - row["lock_storage_ns"],
+        Cause.PAUSE: row["pause_ns"],
+        Cause.CPU: row["running_ns"],
+        Cause.RUN_QUEUE: row["run_queue_ns"],
     }
     match row["cause"]:
-        case "storage":
+        case Cause.STORAGE:
             main = _storage(blame, tick, int(row["storage_ns"]))
-        case "lock":
+        case Cause.LOCK:
             main = _lock(blame, tick)
-        case "pause":
+        case Cause.PAUSE:
             main = f"{_ms(row['pause_ns'])} of it in pauses of the runtime ({_pauses(blame, row)})"
-        case "cpu" | "run_queue" as cause:
+        case Cause.CPU | Cause.RUN_QUEUE as cause:
             main = f"{_ms(parts[cause])} of it {CAUSE_WORDS[cause]}"
-        case "sleep" | "":
+        case Cause.SLEEP | "":
             main = f"{_ms(row['sleep_ns'])} of it asleep"
         case unknown:
             raise TickdiskError(f"tick {tick} has the unknown cause {unknown}; take one of {', '.join(CAUSES)}")
@@ -70,10 +64,10 @@ def explain(blame: Blame, tick: int) -> str:
 
 def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     links = blame.links[blame.links["tick"] == tick]
-    io = links[links["kind"] == "io"]
+    io = links[links["kind"] == TimeKind.IO]
     group = io.groupby(["depth", "thread_name", "op", "call", "file"], sort=False)["ns"]
-    own = io[group.transform("sum") == group.sum().max()]
-    longest, total_ns = own.loc[own["ns"].idxmax()], int(own["ns"].sum())
+    most = io[group.transform("sum") == group.sum().max()]
+    longest, total_ns = most.loc[most["ns"].idxmax()], int(most["ns"].sum())
     file = _file(longest)
     waits = f"{_ms(total_ns)} of it "
     if longest["depth"] == 0:
@@ -88,7 +82,7 @@ def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     if longest["ns"] >= _DOMINANT_SHARE * total_ns:
         waits += at + (f" ({disk})" if disk else "")
     else:
-        waits += f" ({len(own)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
+        waits += f" ({len(most)} waits, the longest{at} {_ms(longest['ns'])}{', ' + disk if disk else ''})"
     return waits + (f", storage {_ms(storage_ns)} in all" if total_ns < _DOMINANT_SHARE * storage_ns else "")
 
 
@@ -133,12 +127,18 @@ def _pauses(blame: Blame, tick: Any) -> str:
 
 
 def screen(
-    blames: Sequence[Blame], table: pd.DataFrame, actions: Sequence[pd.DataFrame], *, top: int, reasons: Sequence[str]
+    blames: Sequence[Blame],
+    table: pd.DataFrame,
+    actions: Sequence[pd.DataFrame],
+    *,
+    alpha: float,
+    top: int,
+    reasons: Sequence[str],
 ) -> Iterator[str]:
     """Yields the lines of the screen of `tickdisk blame`: shares, the `top` worst ticks, slow actions and injected stalls.
 
-    `table` is what `shares` returns for `blames`, and `actions` has what `blame_actions` returns for each server life that has
-    actions. `reasons` say why server lives are not valid, and each gets a line at the top.
+    `table` is what `shares` returns for `blames` and `alpha`, and `actions` has what `blame_actions` returns for each server life
+    that has actions. `reasons` say why server lives are not valid, and each gets a line at the top.
     """
     for reason in reasons:
         yield f"NOT VALID: {reason}"
@@ -161,7 +161,7 @@ def screen(
             share_words = f"{percent(row['share'])} {interval(100 * row['low'], 100 * row['high'])}"
             yield f"storage explains {share_words} of the {words}" if row["share"] >= 0 else f"there was no {words}"
     if table["note"].iloc[0]:
-        yield f"  (95 % interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
+        yield f"  ({percent(1 - alpha)} interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
     for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):
         part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
         ordered = part.sort_values("share", ascending=False).head(_MOST_LISTED if by != "cause" else len(CAUSES))
@@ -188,13 +188,8 @@ def _of_threads(blame: Blame) -> Iterator[str]:
     for row in ordered.to_dict("records"):
         seen_ns = max(1, int(row["seen_ns"]))
         loop = "" if pd.isna(row["period_ns"]) else f"loops every {row['period_ns'] / 1e6:,.0f} ms, "
-        parts = (
-            ("computing", "computing"),
-            ("io", "storage"),
-            ("lock", "waiting for threads"),
-            ("run_queue", "waiting for a core"),
-        )
-        spent = ", ".join(f"{word} {percent(row[f'{part}_ns'] / seen_ns)}" for part, word in parts)
+        kinds = (TimeKind.RUNNING, TimeKind.IO, TimeKind.LOCK, TimeKind.RUN_QUEUE)
+        spent = ", ".join(f"{kind.words} {percent(row[f'{kind}_ns'] / seen_ns)}" for kind in kinds)
         yield f"  {row['name']}: {loop}{spent}"
 
 
@@ -204,11 +199,11 @@ def _of_actions(actions: Sequence[pd.DataFrame]) -> Iterator[str]:
     if slow.empty:
         return
     yield f"slow actions (over twice the median of their kind, and over the budget of a tick): {len(slow)} of {len(table)}"
-    for action, own in slow.groupby("action"):
-        worst = own.iloc[int(own["latency_ns"].to_numpy().argmax())]
-        share = own["storage_ns"].sum() / own["latency_ns"].sum()
+    for action, of_kind in slow.groupby("action"):
+        worst = of_kind.iloc[int(of_kind["latency_ns"].to_numpy().argmax())]
+        share = of_kind["storage_ns"].sum() / of_kind["latency_ns"].sum()
         yield (
-            f"  {action}: {len(own)}, during {percent(share)} of their time the server waited for storage; the slowest took "
+            f"  {action}: {len(of_kind)}, during {percent(share)} of their time the server waited for storage; the slowest took "
             f"{_ms(worst['latency_ns'])}, {_ms(worst['storage_ns'])} of it with storage, in tick {worst['tick']}"
         )
         if kept := explain_wait(worst):
@@ -221,6 +216,6 @@ def _of_injections(blames: Sequence[Blame]) -> Iterator[str]:
         return
     table = pd.concat(checked)
     device, cpu = (table[table["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
-    named, blamed = count(device["named"]), count(cpu["blamed"])
-    device_words = f"of {named.n} injected device stalls, {named.k} are named with request and file"
-    yield f"{device_words}; of {blamed.n} injected stalls of the processor, {blamed.k} are blamed on storage"
+    named, blamed = int(device["named"].sum()), int(cpu["blamed"].sum())
+    device_words = f"of {len(device)} injected device stalls, {named} are named with request and file"
+    yield f"{device_words}; of {len(cpu)} injected stalls of the processor, {blamed} are blamed on storage"

@@ -24,8 +24,8 @@ def amounts(load: Load) -> pd.DataFrame:
     The table is indexed by op and has requests, bytes, share_requests and share_bytes. The shares are of reads and writes
     together.
     """
-    own = load.having("op").groupby("op", observed=False)["bytes"]
-    table = pd.DataFrame({"requests": own.size(), "bytes": own.sum()})
+    sizes = load.having("op").groupby("op", observed=False)["bytes"]
+    table = pd.DataFrame({"requests": sizes.size(), "bytes": sizes.sum()})
     for name in ("requests", "bytes"):
         table[f"share_{name}"] = table[name] / max(float(table[name].sum()), 1.0)
     return table
@@ -40,7 +40,9 @@ def size_distribution(load: Load) -> pd.DataFrame:
     rows = load.having("op", "bytes")
     sizes = np.ceil(_rounded_up(rows["bytes"].to_numpy()))
     table = rows.groupby(["op", sizes], observed=True).size().rename("requests").rename_axis(["op", "bytes"]).reset_index()
-    return table.assign(share=table.groupby("op", observed=True)["requests"].transform(lambda own: own.cumsum() / own.sum()))
+    return table.assign(
+        share=table.groupby("op", observed=True)["requests"].transform(lambda counts: counts.cumsum() / counts.sum())
+    )
 
 
 def _rounded_up(sizes: np.ndarray) -> np.ndarray:
@@ -69,11 +71,11 @@ def latencies(load: Load) -> pd.DataFrame:
     """
     rows = load.having("op", "latency_ns", "bytes")
     ms = rows["latency_ns"] / 1e6
-    found = []
+    classes = []
     for op in OPS:
-        for size, own in ms[rows["op"] == op].groupby(size_class(rows["bytes"]), observed=True):
-            found.append({"op": op, "size": str(size), "requests": len(own)} | _percentiles(own.to_numpy()))
-    return pd.DataFrame(found)
+        for size, values in ms[rows["op"] == op].groupby(size_class(rows["bytes"]), observed=True):
+            classes.append({"op": op, "size": str(size), "requests": len(values)} | _percentiles(values.to_numpy()))
+    return pd.DataFrame(classes)
 
 
 def _percentiles(ms: np.ndarray) -> dict[str, float]:
@@ -85,5 +87,5 @@ def quantile(values: np.ndarray, q: float) -> float:
 
     It has no interval, because the requests of a trace are no independent sample.
     """
-    found = stats.estimate(values, q)
-    return np.nan if found is None else found
+    estimate = stats.estimate(values, q)
+    return np.nan if estimate is None else estimate

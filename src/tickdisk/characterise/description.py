@@ -29,7 +29,6 @@ _PARTS: Mapping[str, Callable[[Load], Any]] = {
     "data": data_over_time,
     "locality": locality,
     "sequences": sequences,
-    "reuse": reuse,
     "places": by_place,
     "stores": store_parts,
     "chunks": chunks,
@@ -66,6 +65,8 @@ class Description:
     """Share of these files that the first run touches. None if it is not known."""
     peak_mb_per_s: float | None
     """Bandwidth of the disk in MB/s. None if it was not given."""
+    alpha: float
+    """One minus the confidence of all intervals."""
 
     def part(self, name: str) -> Any:
         """Returns the part with this key of `parts`. Raises TickdiskError, which says what the trace lacks, if it is missing."""
@@ -86,20 +87,21 @@ def describe(
     key: str,
     title: str,
     known: Sequence[Reference],
+    alpha: float,
     files: Listing | None = None,
     peak_mb_per_s: float | None = None,
 ) -> Description:
     """Describes runs of the same kind of load.
 
     The loads are taken one after another, so that only one needs to be in memory. The tables of the description are those of the
-    first run. `known` are the published loads that the sentence refers to. Raises TickdiskError if there is no run, or if runs
-    are of different layers.
+    first run. `known` are the published loads that the sentence refers to. Intervals have confidence 1 - alpha. Raises
+    TickdiskError if there is no run, or if runs are of different layers.
     """
     numbers, operations, failed = list[Mapping[str, float]](), dict[str, int](), 0
     parts, reasons, level, word, share = dict[str, Any](), dict[str, str](), "", "", None
     for load in loads:
         if not numbers:
-            parts, reasons = _parts(load, files)
+            parts, reasons = _parts(load, files, alpha)
             level, word = load.level, load.place_word
             share = _share_of_files(load, files)
         elif load.level != level:
@@ -110,7 +112,7 @@ def describe(
             operations[op] = operations.get(op, 0) + count
     if not numbers:
         raise TickdiskError(f"{title} has no run; give at least one trace")
-    means = over_runs(numbers)
+    means = over_runs(numbers, alpha)
     sentence = kind({name: mean.value for name, mean in means.items()}, known)
     return Description(
         key,
@@ -127,18 +129,23 @@ def describe(
         files,
         share,
         peak_mb_per_s,
+        alpha,
     )
 
 
-def _parts(load: Load, files: Listing | None) -> tuple[dict[str, Any], dict[str, str]]:
-    found, reasons = dict[str, Any](), dict[str, str]()
-    parts: Mapping[str, Callable[[Load], Any]] = {**_PARTS, "touched": partial(touched, files=files)}
+def _parts(load: Load, files: Listing | None, alpha: float) -> tuple[dict[str, Any], dict[str, str]]:
+    values, reasons = dict[str, Any](), dict[str, str]()
+    parts: Mapping[str, Callable[[Load], Any]] = {
+        **_PARTS,
+        "reuse": partial(reuse, alpha=alpha),
+        "touched": partial(touched, files=files),
+    }
     for name, compute in parts.items():
         try:
-            found[name] = compute(load)
+            values[name] = compute(load)
         except TickdiskError as error:
             reasons[name] = str(error)
-    return found, reasons
+    return values, reasons
 
 
 def _share_of_files(load: Load, files: Listing | None) -> float | None:

@@ -59,13 +59,13 @@ def listing(path: Path) -> Listing:
 
 
 def _walked(path: Path) -> list[tuple[str, int]]:
-    found = []
+    files = []
     for folder, _, names in os.walk(os.fsencode(path.resolve())):
         for name in sorted(names):
             whole = os.path.join(folder, name)  # noqa: PTH118 - names are bytes
             if os.path.isfile(whole) and not os.path.islink(whole):  # noqa: PTH113, PTH114 - names are bytes
-                found.append((stored(whole), os.path.getsize(whole)))  # noqa: PTH202 - names are bytes
-    return found
+                files.append((stored(whole), os.path.getsize(whole)))  # noqa: PTH202 - names are bytes
+    return files
 
 
 def _listed(path: Path) -> list[tuple[str, int]]:
@@ -73,15 +73,15 @@ def _listed(path: Path) -> list[tuple[str, int]]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise TickdiskError(f"the list of files {path} cannot be read: {error.strerror}; name a folder or a list") from error
-    found = []
+    files = []
     for number, line in enumerate(lines, 1):
         size, _, name = line.strip().partition(b" ")
         if not size.isdigit() or len(size) > _MOST_DIGITS or not name:
             raise TickdiskError(
                 f"{path}, line {number} is not a size and a path; make the list by find -type f -printf '%s %p\\n'"
             )
-        found.append((stored(name), int(size)))
-    return found
+        files.append((stored(name), int(size)))
+    return files
 
 
 def touched(load: Load, files: Listing | None = None, most: int = MOST_FILES) -> pd.DataFrame:
@@ -94,23 +94,23 @@ def touched(load: Load, files: Listing | None = None, most: int = MOST_FILES) ->
     rows = load.having("op", "place", "offset", "bytes")
     counts = rows["place"].value_counts().head(most)
     sizes = {} if files is None else dict(zip(files.table["file"], files.table["bytes"], strict=True))
-    found = []
+    table = []
     for name in counts[counts > 0].index:
-        own = rows[rows["place"] == name]
-        union = _union(own["offset"].to_numpy(), own["bytes"].to_numpy())
+        requests = rows[rows["place"] == name]
+        union = _union(requests["offset"].to_numpy(), requests["bytes"].to_numpy())
         size = float(sizes.get(str(name), np.nan))
-        found.append(
+        table.append(
             {
                 "place": str(name),
-                "requests": len(own),
-                "share_reads": float((own["op"] == "read").mean()),
-                "bytes_moved": float(own["bytes"].sum()),
+                "requests": len(requests),
+                "share_reads": float((requests["op"] == "read").mean()),
+                "bytes_moved": float(requests["bytes"].sum()),
                 "touched_bytes": union,
                 "size_bytes": size,
                 "share_touched": min(union / size, 1.0) if size > 0 else np.nan,
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(table)
 
 
 def _union(offset: np.ndarray, length: np.ndarray) -> float:
@@ -133,7 +133,7 @@ def by_place(load: Load) -> pd.DataFrame:
     """
     rows = load.having("op", "place").astype({"place": str})
     split = {op: rows[rows["op"] == op].groupby("place", observed=True)["bytes"] for op in OPS}
-    counts = {f"{op}s": own.size() for op, own in split.items()} | {f"{op}_bytes": own.sum() for op, own in split.items()}
+    counts = {f"{op}s": sizes.size() for op, sizes in split.items()} | {f"{op}_bytes": sizes.sum() for op, sizes in split.items()}
     table = pd.DataFrame(counts).fillna(0)
     order = (table["read_bytes"] + table["write_bytes"]).sort_values(ascending=False, kind="stable").index
     return table.loc[order].rename_axis("place").reset_index().astype({"place": str})

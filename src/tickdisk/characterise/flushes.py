@@ -43,26 +43,26 @@ def flush_policy(load: Load) -> FlushPolicy:
     """
     rows = load.having("at_ns", "bytes")
     whole_ns = float(rows["at_ns"].max())
-    own = rows[rows["op"] == "write"]
+    writes = rows[rows["op"] == "write"]
     none = pd.DataFrame(columns=["at_s", "seconds", "writes", "bytes"], dtype=float)
-    if own.empty or whole_ns <= 0:
+    if writes.empty or whole_ns <= 0:
         return FlushPolicy(none, 0.0, np.nan, np.nan)
-    bins = stretch_of(own["at_ns"].to_numpy(), whole_ns, BINS)
-    sizes = own["bytes"].to_numpy()
+    bins = stretch_of(writes["at_ns"].to_numpy(), whole_ns, BINS)
+    sizes = writes["bytes"].to_numpy()
     written, counts = np.bincount(bins, sizes, BINS), np.bincount(bins, minlength=BINS)
     busy = np.flatnonzero((written > _TIMES_AVERAGE * written.mean()) & (counts >= _FEWEST))
     if len(busy) == 0:
         return FlushPolicy(none, 0.0, np.nan, np.nan)
     starts = np.flatnonzero(np.diff(busy, prepend=-BINS) > _APART)
     ends = np.append(starts[1:], len(busy))
-    found = []
+    flushes = []
     for start, end in zip(starts, ends, strict=True):
         first, last = busy[start], busy[end - 1]
         inside = (bins >= first) & (bins <= last)
-        at_ns = own["at_ns"].to_numpy()[inside]
+        at_ns = writes["at_ns"].to_numpy()[inside]
         seconds = max(float(at_ns[-1] - at_ns[0]) / 1e9, whole_ns / BINS / 1e9)
-        found.append({"at_s": at_ns[0] / 1e9, "seconds": seconds, "writes": len(at_ns), "bytes": float(sizes[inside].sum())})
-    table = pd.DataFrame(found)
+        flushes.append({"at_s": at_ns[0] / 1e9, "seconds": seconds, "writes": len(at_ns), "bytes": float(sizes[inside].sum())})
+    table = pd.DataFrame(flushes)
     interval_s = float(table["at_s"].diff().median()) if len(table) > 1 else np.nan
     rate = float(table["writes"].sum() / table["seconds"].sum())
     return FlushPolicy(table, float(table["bytes"].sum() / max(sizes.sum(), 1.0)), interval_s, rate)

@@ -75,8 +75,8 @@ def kind(values: Mapping[str, float], known: Sequence[Reference]) -> Kind:
         parts.append(f"{rate}, in bursts of up to {number(peak)} times as many" if peak > _BURSTS else rate)
     periods_s = {op: values[f"{op}_period_s"] for op in reversed(OPS)}
     parts += [f"bursts of {op}s return every {number(period_s)} s" for op, period_s in periods_s.items() if np.isfinite(period_s)]
-    told = [one for one in known if one.share_reads is not None and np.isfinite(reads)]
-    nearest = min(told, key=lambda one: abs(float(one.share_reads or 0) - reads)).load if told else ""
+    told = [reference for reference in known if reference.share_reads is not None and np.isfinite(reads)]
+    nearest = min(told, key=lambda reference: abs(float(reference.share_reads or 0) - reads)).load if told else ""
     end = f" Of the published loads, {nearest} has the most similar share of reads." if nearest else ""
     if len(parts) == 1:
         return Kind(f"{parts[0]}.{end}", nearest)

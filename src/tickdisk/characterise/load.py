@@ -73,18 +73,20 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
     moving = requests["op"].isin(OPS)
     moving = moving if moving.any() else requests["op"].isna()
     failed = moving & requests["errno"].fillna(0).ne(0)
-    chosen = requests[moving & ~failed]
-    if chosen.empty:
+    succeeded = requests[moving & ~failed]
+    if succeeded.empty:
         raise TickdiskError(f"{name} has no read and no write among its {len(requests)} requests; give a trace that has some")
-    numbers = {column: _floats(chosen[column]) for column in ("latency_ns", "offset", "result", "length")}
+    numbers = {column: _floats(succeeded[column]) for column in ("latency_ns", "offset", "result", "length")}
     # The difference is taken of whole numbers, because a float does not hold every ns since 1970.
-    starts = chosen["start_ns"].astype("Int64")
+    starts = succeeded["start_ns"].astype("Int64")
     at_ns = _floats(starts - starts.min() if starts.notna().any() else starts)
     moved = np.where(np.isfinite(numbers["result"]), numbers["result"], numbers["length"])
     # Nothing moves fewer bytes than none, so the trace does not tell such a size.
     moved = np.where(moved < 0, np.nan, moved)
-    place = chosen["file"].fillna(chosen["volume"]) if levels == ["syscall"] else chosen["volume"].fillna(chosen["file"])
-    codes = chosen["op"].map({op: code for code, op in enumerate(OPS)}).fillna(-1).astype("int64")
+    place = (
+        succeeded["file"].fillna(succeeded["volume"]) if levels == ["syscall"] else succeeded["volume"].fillna(succeeded["file"])
+    )
+    codes = succeeded["op"].map({op: code for code, op in enumerate(OPS)}).fillna(-1).astype("int64")
     moves = pd.DataFrame(
         {
             "at_ns": at_ns,
@@ -93,7 +95,7 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
             "bytes": moved,
             "offset": numbers["offset"],
             "place": pd.Categorical(place),
-            "data": pd.Categorical(chosen["data"]),
+            "data": pd.Categorical(succeeded["data"]),
         }
     )
     ordered = moves.sort_values("at_ns", kind="stable", ignore_index=True)

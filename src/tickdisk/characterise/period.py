@@ -34,11 +34,11 @@ def period(load: Load, op: str) -> Period | None:
     """
     rows = load.having("at_ns", "bytes")
     whole_ns = float(rows["at_ns"].max())
-    own = rows[rows["op"] == op]
-    if own.empty or whole_ns <= 0:
+    requests = rows[rows["op"] == op]
+    if requests.empty or whole_ns <= 0:
         return None
-    bins = stretch_of(own["at_ns"].to_numpy(), whole_ns, BINS)
-    correlation = _autocorrelation(np.bincount(bins, own["bytes"].to_numpy(), BINS))
+    bins = stretch_of(requests["at_ns"].to_numpy(), whole_ns, BINS)
+    correlation = _autocorrelation(np.bincount(bins, requests["bytes"].to_numpy(), BINS))
     lag = _first_peak(correlation)
     if lag is None:
         return None

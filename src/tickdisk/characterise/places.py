@@ -94,24 +94,24 @@ def sequences(load: Load) -> pd.DataFrame:
     continues, begins = rows["offset"] == ends, ends.isna()
     operation = rows["op"].cat.codes
     same = operation == operation.groupby(place).shift()
-    found = []
-    for op, own in rows.groupby("op", observed=True):
-        follows, first = continues[own.index], begins[own.index]
+    table = []
+    for op, requests in rows.groupby("op", observed=True):
+        follows, first = continues[requests.index], begins[requests.index]
         # A request that goes on after one of the other operation begins a sequence of its own operation.
-        number = len(own) - int((follows & same[own.index]).sum())
-        later = len(own) - int(first.sum())
-        found.append(
+        number = len(requests) - int((follows & same[requests.index]).sum())
+        later = len(requests) - int(first.sum())
+        table.append(
             {
                 "op": op,
-                "requests": len(own),
+                "requests": len(requests),
                 "later": later,
                 "share_sequential": follows.sum() / later if later else np.nan,
                 "sequences": number,
-                "mean_requests": len(own) / number,
-                "mean_bytes": float(own["bytes"].sum()) / number,
+                "mean_requests": len(requests) / number,
+                "mean_bytes": float(requests["bytes"].sum()) / number,
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(table)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Reuse:
 
     hits: pd.DataFrame
     """Hits of a cache that drops the page whose last access is the oldest: mib (its size), share (of accesses to pages that hit),
-    low and high (95 % interval if pages were sampled, else both the share)."""
+    low and high (interval if pages were sampled, else both the share)."""
     working_set: pd.DataFrame
     """Different pages in each stretch of time, in MiB: at_s (middle), mib, low and high. It is empty without times."""
     distinct_mib: float
@@ -129,12 +129,13 @@ class Reuse:
     """One of this many pages was looked at. 1 means all."""
 
 
-def reuse(load: Load, most: int = _MOST_ACCESSES) -> Reuse:
+def reuse(load: Load, alpha: float, most: int = _MOST_ACCESSES) -> Reuse:
     """Measures reuse distances and working sets over pages of 4 KiB.
 
     The algorithm counts the pages between two accesses with a tree of sums (Bennett and Kruskal 1975). A trace with more than
     `most` accesses to single pages is sampled by page (Waldspurger et al. 2015), and Student's intervals over 16 random groups of
-    pages say how far off that can be. Raises TickdiskError if the trace has no offsets or no sizes, or no request moves a byte.
+    pages, at confidence 1 - alpha, say how far off that can be. Raises TickdiskError if the trace has no offsets or no sizes, or
+    no request moves a byte.
     """
     rows, address, _ = laid_out(load)
     sizes = rows["bytes"].to_numpy()
@@ -158,29 +159,29 @@ def reuse(load: Load, most: int = _MOST_ACCESSES) -> Reuse:
     hit = np.cumsum(counts[:, : last + 1], axis=1)
     total = counts.sum(axis=1) + fresh
     share = hit.sum(axis=0) / max(total.sum(), 1.0)
-    low, high = _ratio_interval(hit, total) if shift else (share, share)
+    low, high = _ratio_interval(hit, total, alpha) if shift else (share, share)
     hits = pd.DataFrame({"mib": 2.0**classes * mib_of_page, "share": share, "low": low.clip(0), "high": high.clip(max=1)})
     scale = mib_of_page * 2**shift
     working = pd.DataFrame(columns=["at_s", "mib", "low", "high"], dtype=float)
     if timed:
         mib = seen.sum(axis=0) * scale
-        half = _total_error(seen) * scale if shift else np.zeros_like(mib)
+        half = _total_error(seen, alpha) * scale if shift else np.zeros_like(mib)
         at_s = (np.arange(stretches) + 0.5) * whole_s / stretches
         working = pd.DataFrame({"at_s": at_s, "mib": mib, "low": (mib - half).clip(0), "high": mib + half})
     return Reuse(hits, working, float(fresh.sum()) * scale, 2**shift)
 
 
-def _ratio_interval(hit: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ratio_interval(hit: np.ndarray, total: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     """Returns the ends of the interval of a share over groups, by the spread of the residuals of a ratio (Cochran 1977, 6.3)."""
     groups = len(total)
     ratio = hit.sum(axis=0) / max(total.sum(), 1.0)
     residual = hit - ratio * total[:, None]
     error = np.sqrt(groups / (groups - 1) * (residual**2).sum(axis=0)) / max(total.sum(), 1.0)
-    half = stats.half_length(error, groups, stats.ALPHA)
+    half = stats.half_length(error, groups, alpha)
     return ratio - half, ratio + half
 
 
-def _total_error(counts: np.ndarray) -> np.ndarray:
+def _total_error(counts: np.ndarray, alpha: float) -> np.ndarray:
     """Returns half the length of the interval of the sum of each column, from the spread over its rows."""
     groups = len(counts)
-    return stats.half_length(counts.std(axis=0, ddof=1) * np.sqrt(groups), groups, stats.ALPHA)
+    return stats.half_length(counts.std(axis=0, ddof=1) * np.sqrt(groups), groups, alpha)

@@ -47,11 +47,11 @@ def store_parts(load: Load) -> pd.DataFrame:
     """
     rows = load.having("place", "offset", "bytes")
     parts = []
-    for name, own in rows.groupby("place", observed=True):
-        found = _parts_of(str(name), own["offset"].to_numpy(dtype="int64"))
-        if found is not None:
-            store, part = found
-            parts.append(own[["op", "bytes"]].assign(store=store, part=part))
+    for name, requests in rows.groupby("place", observed=True):
+        parts_of_file = _parts_of(str(name), requests["offset"].to_numpy(dtype="int64"))
+        if parts_of_file is not None:
+            store, part = parts_of_file
+            parts.append(requests[["op", "bytes"]].assign(store=store, part=part))
     if not parts:
         raise TickdiskError("not in the trace: region files, SQLite databases or LevelDB databases")
     table = pd.concat(parts, ignore_index=True).astype({"op": str})
@@ -77,15 +77,15 @@ def _region(_: str, offset: np.ndarray) -> np.ndarray:
 
 def _database(name: str, offset: np.ndarray) -> np.ndarray:
     """Returns the kind of the page at each offset. The content of a file that is still there is that after the trace."""
-    found = np.full(len(offset), "page", dtype=object)
+    kind = np.full(len(offset), "page", dtype=object)
     header = _content(name, 0, _FIRST_PAGE_AT)
     size = int.from_bytes(header[_PAGE_SIZE_AT : _PAGE_SIZE_AT + 2], "big")
     if header.startswith(_SQLITE_HEADER) and size > 0:
         size = 1 << 16 if size == 1 else size
         pages = offset // size
         kinds = {page: _page_kind(_content(name, int(page) * size, 1)) for page in np.unique(pages)}
-        found = np.array([kinds[page] for page in pages], dtype=object)
-    return np.where(offset < _FIRST_PAGE_AT, "header and first page", found)
+        kind = np.array([kinds[page] for page in pages], dtype=object)
+    return np.where(offset < _FIRST_PAGE_AT, "header and first page", kind)
 
 
 def _page_kind(first: bytes) -> str:
@@ -120,17 +120,17 @@ def chunks(load: Load) -> pd.DataFrame:
     and bytes. A request that begins in no chunk is left out. Raises TickdiskError if no region file of the trace is still there.
     """
     rows = load.having("place", "offset", "bytes")
-    found = []
-    for name, own in rows.groupby("place", observed=True):
+    tables = []
+    for name, requests in rows.groupby("place", observed=True):
         header = _content(str(name), 0, SECTOR_BYTES) if re.search(r"\.mc[ar]$", str(name)) else b""
         if header:
-            chunk = _chunk_of(header, own["offset"].to_numpy(dtype="int64"))
+            chunk = _chunk_of(header, requests["offset"].to_numpy(dtype="int64"))
             if (chunk >= 0).any():
-                known = own[chunk >= 0].assign(chunk=chunk[chunk >= 0], place=str(name)).astype({"op": str})
-                found.append(known)
-    if not found:
+                known = requests[chunk >= 0].assign(chunk=chunk[chunk >= 0], place=str(name)).astype({"op": str})
+                tables.append(known)
+    if not tables:
         raise TickdiskError("not in the trace: requests to region files that are still there")
-    table = pd.concat(found, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True)
     grouped = table.groupby(["place", "chunk"])
     counts = grouped.agg(reads=("op", lambda op: int((op == "read").sum())), requests=("op", "size"), bytes=("bytes", "sum"))
     counts = counts.reset_index()

@@ -46,11 +46,11 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
 
 def summary(load: Load) -> dict[str, float]:
     """Returns a value for each of `NUMBERS`. It is NaN if the trace does not tell it."""
-    found = dict.fromkeys(NUMBERS, np.nan)
+    values = dict.fromkeys(NUMBERS, np.nan)
     for compute in _GROUPS:
         with suppress(TickdiskError):
-            found |= compute(load)
-    return found
+            values |= compute(load)
+    return values
 
 
 def _amounts(load: Load) -> dict[str, float]:
@@ -77,20 +77,20 @@ def _places(load: Load) -> dict[str, float]:
 
 
 def _times(load: Load) -> dict[str, float]:
-    found = peaks(load)
+    rates = peaks(load)
     return {
         "seconds": load.seconds,
-        "average_iops": found.average_iops,
-        "peak_iops": found.peak_iops,
-        "peak_ratio": found.ratio,
-        "average_mb_per_s": found.average_mb_per_s,
-        "peak_mb_per_s": found.peak_mb_per_s,
-        "first_tenth": found.first_tenth,
+        "average_iops": rates.average_iops,
+        "peak_iops": rates.peak_iops,
+        "peak_ratio": rates.ratio,
+        "average_mb_per_s": rates.average_mb_per_s,
+        "peak_mb_per_s": rates.peak_mb_per_s,
+        "first_tenth": rates.first_tenth,
     }
 
 
 def _periods(load: Load) -> dict[str, float]:
-    return {f"{op}_period_s": one.period_s for op in OPS if (one := period(load, op)) is not None}
+    return {f"{op}_period_s": burst.period_s for op in OPS if (burst := period(load, op)) is not None}
 
 
 def _queue(load: Load) -> dict[str, float]:
@@ -111,7 +111,7 @@ def _tail(load: Load) -> dict[str, float]:
     """
     rows = load.having("latency_ns", "bytes")
     classes = rows.groupby(size_class(rows["bytes"]), observed=True)["latency_ns"]
-    tails = [tail for _, own in classes if np.isfinite(tail := quantile(own.to_numpy(), _TAIL))]
+    tails = [tail for _, latency_ns in classes if np.isfinite(tail := quantile(latency_ns.to_numpy(), _TAIL))]
     return {"tail_ratio": tails[-1] / tails[0] if len(tails) > 1 and tails[0] > 0 else np.nan}
 
 
@@ -121,14 +121,14 @@ _GROUPS: tuple[Callable[[Load], dict[str, float]], ...] = (
 """Parts of the numbers. If the trace does not tell what one part needs, the other parts are still computed."""
 
 
-def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float = stats.ALPHA) -> dict[str, stats.Mean]:
+def over_runs(summaries: Sequence[Mapping[str, float]], alpha: float) -> dict[str, stats.Mean]:
     """Computes the mean of each of `NUMBERS` over the runs that have it, with intervals of confidence 1 - alpha.
 
     With one such run there is no interval. The ends of intervals are clipped at 0, and for shares at 1, because no value can lie
     beyond.
     """
-    found = {}
+    means = {}
     for name, (unit, _) in NUMBERS.items():
-        mean, most = stats.over_lives([one[name] for one in summaries], alpha), 1.0 if unit == "share" else np.inf
-        found[name] = replace(mean, low=float(np.clip(mean.low, 0, most)), high=float(np.clip(mean.high, 0, most)))
-    return found
+        mean, most = stats.over_lives([values[name] for values in summaries], alpha), 1.0 if unit == "share" else np.inf
+        means[name] = replace(mean, low=float(np.clip(mean.low, 0, most)), high=float(np.clip(mean.high, 0, most)))
+    return means

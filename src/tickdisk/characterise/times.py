@@ -64,16 +64,16 @@ def rates(load: Load) -> pd.DataFrame:
     stretch, long_s = stretch_of(at_s, whole_s), whole_s / STRETCHES
     parts = []
     for op in OPS:
-        own = (rows["op"] == op).to_numpy()
-        if own.any():
-            sizes = rows["bytes"].fillna(0).to_numpy()[own]
+        of_op = (rows["op"] == op).to_numpy()
+        if of_op.any():
+            sizes = rows["bytes"].fillna(0).to_numpy()[of_op]
             parts.append(
                 pd.DataFrame(
                     {
                         "op": op,
                         "at_s": (np.arange(STRETCHES) + 0.5) * long_s,
-                        "iops": np.bincount(stretch[own], minlength=STRETCHES) / long_s,
-                        "mb_per_s": np.bincount(stretch[own], sizes, STRETCHES) / long_s / 1e6,
+                        "iops": np.bincount(stretch[of_op], minlength=STRETCHES) / long_s,
+                        "mb_per_s": np.bincount(stretch[of_op], sizes, STRETCHES) / long_s / 1e6,
                     }
                 )
             )

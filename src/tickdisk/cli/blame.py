@@ -33,23 +33,24 @@ def blame(
 
     from tickdisk import blame as room
     from tickdisk.foundation.errors import TickdiskError
+    from tickdisk.stats import ALPHA
 
-    found = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
-    if not found:
+    lives = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
+    if not lives:
         raise TickdiskError(f"{run} has no captured life {life}; leave --life out to see all")
-    reasons = [f"{evidence.name}: {obstacle.sentence}" for evidence in found for obstacle in evidence.obstacles]
-    blames = [room.attribute(evidence, thread=thread) for evidence in found if len(evidence.waits)]
+    reasons = [f"{evidence.name}: {obstacle.sentence}" for evidence in lives for obstacle in evidence.obstacles]
+    blames = [room.attribute(evidence, thread=thread) for evidence in lives if len(evidence.waits)]
     if not blames:
         raise TickdiskError(f"{run}: not valid, {'; '.join(reasons) or 'the capture is empty'}; run it again")
-    actions = [room.blame_actions(one) for one in blames if one.evidence.actions is not None]
-    injected = [one.evidence.injections for one in blames]
-    table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)), without=injected)
-    for line in room.screen(blames, table, actions, top=top, reasons=reasons):
+    actions = [room.blame_actions(explained) for explained in blames if explained.evidence.actions is not None]
+    injected = [explained.evidence.injections for explained in blames]
+    table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)), alpha=ALPHA, without=injected)
+    for line in room.screen(blames, table, actions, alpha=ALPHA, top=top, reasons=reasons):
         print(line)
     if figure is not None:
         from tickdisk import plot, studies
 
-        worst = max(blames, key=lambda one: int(one.ticks["late_ns"].max()))
+        worst = max(blames, key=lambda explained: int(explained.ticks["late_ns"].max()))
         row = int(worst.ticks.index[int(worst.ticks["late_ns"].to_numpy().argmax())])
         ticked = worst.evidence.ticks is not None
         plot.save_svg(studies.around_tick(worst, row, f"Around the worst {'tick' if ticked else 'second'} of {run}"), figure)

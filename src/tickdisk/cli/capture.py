@@ -122,7 +122,7 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
                 recording.command.ask()
                 is_asked = True
                 print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
-        elif interrupted or (found := state_of(pid or 0)) is None or found.has_ended:
+        elif interrupted or (process := state_of(pid or 0)) is None or process.has_ended:
             return None
         else:
             time.sleep(_POLL_S)

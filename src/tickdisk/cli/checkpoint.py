@@ -62,7 +62,7 @@ def sweep(
     process.follow_owner()
     config = read_plan(plan).config
     design, published = config.chosen.design(CHECKPOINT), checkpoint.load_published()
-    made = checkpoint.cases(
+    cases = checkpoint.cases(
         rates=design.updates_per_tick,
         skews=design.skews,
         units=published.game.units,
@@ -71,8 +71,8 @@ def sweep(
         anchors=checkpoint.anchor_rates(published),
         seed=config.seed,
     )
-    found = checkpoint.sweep(made, cores=len(os.sched_getaffinity(0)), say=say)
-    checkpoint.write_sweep(found, output)
+    tables = checkpoint.sweep(cases, cores=len(os.sched_getaffinity(0)), say=say)
+    checkpoint.write_sweep(tables, output)
 
 
 @app.command("simulate")
@@ -105,9 +105,12 @@ def simulate(
     outcomes = checkpoint.simulate(source, runs, ticks=ticks)
     print(f"{len(outcomes[0].ticks)} ticks, {outcomes[0].updates} updates, {source.state.objects} objects")
     print(f"{'algorithm':28} {'overhead/tick':>14} {'longest':>10} {'checkpoint':>11} {'recovery':>10}")
-    for name, found in zip(checkpoint.ALGORITHMS, outcomes, strict=True):
-        longest = found.ticks["overhead_ms"].max()
-        print(f"{name:28} {found.overhead_ms:11.4f} ms {longest:7.2f} ms {found.checkpoint_s:9.4f} s {found.recovery_s:8.4f} s")
+    for name, outcome in zip(checkpoint.ALGORITHMS, outcomes, strict=True):
+        longest = outcome.ticks["overhead_ms"].max()
+        print(
+            f"{name:28} {outcome.overhead_ms:11.4f} ms {longest:7.2f} ms {outcome.checkpoint_s:9.4f} s "
+            f"{outcome.recovery_s:8.4f} s"
+        )
 
 
 @app.command("run")
@@ -136,15 +139,15 @@ def run(
     check_new_folder(folder)
     updates = checkpoint.ZipfTrace(updates_per_tick, skew, seed, state=checkpoint.State(rows=rows))
     life = store.live(store.Setting(algorithm, folder, updates, ticks=ticks, tick_hz=tick_hz))
-    made, added_ms = life.checkpoints, (life.ticks["update_ns"] + life.ticks["log_ns"] + life.ticks["pause_ns"]) / 1e6
+    checkpoints, added_ms = life.checkpoints, (life.ticks["update_ns"] + life.ticks["log_ns"] + life.ticks["pause_ns"]) / 1e6
     size_mb, memory_mb = updates.state.objects * updates.state.object_bytes / 1e6, life.memory_bytes / 1e6
     print(f"{algorithm}: ticks {life.found + 1} to {life.last}, state {size_mb:,.0f} MB, memory {memory_mb:,.0f} MB at the most")
     print(f"update, log and pause of a tick: mean {added_ms.mean():.3f} ms, longest {added_ms.max():.3f} ms")
     print(f"longest pause of a checkpoint: {life.ticks['pause_ns'].max() / 1e6:.3f} ms")
-    if len(made):
-        took_s = (made["end_ns"] - made["begin_ns"]).mean() / 1e9
-        written = made["objects"].mean() * updates.state.object_bytes / 1e6
-        print(f"{len(made)} checkpoints of {took_s:.3f} s and {written:,.1f} MB on average")
+    if len(checkpoints):
+        took_s = (checkpoints["end_ns"] - checkpoints["begin_ns"]).mean() / 1e9
+        written = checkpoints["objects"].mean() * updates.state.object_bytes / 1e6
+        print(f"{len(checkpoints)} checkpoints of {took_s:.3f} s and {written:,.1f} MB on average")
 
 
 @app.command("recover")
@@ -159,12 +162,12 @@ def recover(
     """
     from tickdisk.saving import store
 
-    found = store.recover(folder, store.cells_in(folder, None if rows is None else rows * 10))
-    how = "the server was stopped" if found.was_stopped else "the server crashed"
-    again = found.tick - found.image_tick
-    print(f"tick {found.tick}: checkpoint {found.number} of tick {found.image_tick}, and {again} ticks again; {how}")
-    print(f"restored in {found.restore_s:.3f} s, replayed in {found.replay_s:.3f} s, digest {found.digest:016x}")
-    for finding in found.findings:
+    recovery = store.recover(folder, store.cells_in(folder, None if rows is None else rows * 10))
+    how = "the server was stopped" if recovery.was_stopped else "the server crashed"
+    again = recovery.tick - recovery.image_tick
+    print(f"tick {recovery.tick}: checkpoint {recovery.number} of tick {recovery.image_tick}, and {again} ticks again; {how}")
+    print(f"restored in {recovery.restore_s:.3f} s, replayed in {recovery.replay_s:.3f} s, digest {recovery.digest:016x}")
+    for finding in recovery.findings:
         print(f"found: {finding}")
 
 
@@ -212,15 +215,15 @@ def crash(
         setting = store.Setting(algorithm, place, updates, ticks=1_000_000, tick_hz=100, full_every=3)
         with ExitStack() as stack:
             way = stack.enter_context(store.cutter()) if cuts else store.ProcessKill(place / algorithm)
-            found = list(store.campaign(setting, way, crashes, seed=seed))
-        failed = [one for one in found if not one.is_survived]
+            trials = list(store.campaign(setting, way, crashes, seed=seed))
+        failed = [trial for trial in trials if not trial.is_survived]
         lost += len(failed)
-        phases = Counter(phase for one in found for phase in one.phases if phase not in {"idle", "update"})
+        phases = Counter(phase for trial in trials for phase in trial.phases if phase not in {"idle", "update"})
         spread = ", ".join(f"{phase} {phases[phase]}" for phase in ("copy", "write", "sync", "switch", "commit"))
-        ways = ", ".join(f"{count} {how}s" for how, count in Counter(one.how for one in found).items())
-        print(f"{algorithm:28} {len(found) - len(failed)} of {len(found)} survived: {ways}; crashes in {spread}", flush=True)
-        for one in failed[:5]:
-            print(f"  {one}")
+        ways = ", ".join(f"{count} {how}s" for how, count in Counter(trial.how for trial in trials).items())
+        print(f"{algorithm:28} {len(trials) - len(failed)} of {len(trials)} survived: {ways}; crashes in {spread}", flush=True)
+        for trial in failed[:5]:
+            print(f"  {trial}")
     raise typer.Exit(1 if lost else 0)
 
 
@@ -252,10 +255,11 @@ def compare(
     game and saves its state under one algorithm. The comparison is printed, and written as tables with --output.
     """
     from tickdisk.saving import checkpoint, store
+    from tickdisk.stats import ALPHA
 
-    with _place(folder, device_name, rows) as own:
+    with _place(folder, device_name, rows) as place:
         design = store.Design(
-            folder=own,
+            folder=place,
             state=checkpoint.State(rows=rows),
             rates=rates or store.RATES,
             algorithms=store.ALGORITHMS if later else checkpoint.ALGORITHMS,
@@ -264,11 +268,11 @@ def compare(
             rest_s=save_seconds / 3,
             lives=lives,
         )
-        found = store.compare(design, fit_rates=fit_rates or store.FIT_RATES, say=say)
-    for line in store.lines(found):
+        comparison = store.compare(design, fit_rates=fit_rates or store.FIT_RATES, say=say)
+    for line in store.lines(comparison, ALPHA):
         print(line)
     if output is not None:
-        store.write_comparison(found, output)
+        store.write_comparison(comparison, output)
 
 
 @app.command("study")
@@ -287,18 +291,18 @@ def study(
 
     process.follow_owner()
     config = read_plan(plan).config
-    own = config.chosen.design(STORE)
+    settings = config.chosen.design(STORE)
     design = store.Design(
         folder=output,
-        state=checkpoint.State(rows=own.rows),
-        rates=own.updates_per_tick,
+        state=checkpoint.State(rows=settings.rows),
+        rates=settings.updates_per_tick,
         algorithms=checkpoint.ALGORITHMS,
-        tick_hz=own.tick_hz,
-        warm_up_s=own.warm_up_s,
-        save_s=own.save_s,
-        rest_s=own.rest_s,
-        cycles=own.cycles,
-        lives=own.lives,
+        tick_hz=settings.tick_hz,
+        warm_up_s=settings.warm_up_s,
+        save_s=settings.save_s,
+        rest_s=settings.rest_s,
+        cycles=settings.cycles,
+        lives=settings.lives,
         seed=config.seed,
     )
     games = [
@@ -310,11 +314,11 @@ def study(
             game.save_s,
             device.named(game.device, in_project(DEVICES)),
         )
-        for game in own.games
+        for game in settings.games
     ]
-    disk = device.named(own.device, in_project(DEVICES))
-    found = store.study(design, disk, fit_rates=own.fit_updates_per_tick, games=games, say=say)
-    store.write_study(found, output)
+    disk = device.named(settings.device, in_project(DEVICES))
+    findings = store.study(design, disk, fit_rates=settings.fit_updates_per_tick, games=games, say=say)
+    store.write_study(findings, output)
 
 
 @app.command("advise")
@@ -344,9 +348,9 @@ def advise(
     from tickdisk.saving import checkpoint, store
 
     state = checkpoint.State(rows=rows)
-    with _place(folder, device_name, rows) as own:
+    with _place(folder, device_name, rows) as place:
         design = store.Design(
-            folder=own,
+            folder=place,
             state=state,
             rates=[updates_per_tick],
             algorithms=algorithms or store.ALGORITHMS,
@@ -356,11 +360,11 @@ def advise(
             save_s=save_seconds,
             rest_s=save_seconds / 3,
         )
-        found = store.trials(design, lambda _: print(".", end="", flush=True))
+        trials = store.trials(design, lambda _: print(".", end="", flush=True))
     limit = 500 / tick_hz if limit_ms is None else limit_ms
     print(f"\nstate {state.objects * state.object_bytes / 1e6:,.0f} MB, {updates_per_tick:,} updates per tick, skew {skew:g}:")
     print(f"{'':28} {'added/tick':>10} {'longest':>10} {'checkpoint':>11} {'recovery':>10} {'written':>10} {'memory':>10}")
-    for row in found.sort_values("added_ms").to_dict("records"):
+    for row in trials.sort_values("added_ms").to_dict("records"):
         if math.isnan(row["longest_ms"]):
             print(f"{row['algorithm']:28} is not judged: {save_seconds:g} s had too few checkpoints; give more --save-seconds")
             continue
@@ -369,7 +373,7 @@ def advise(
             f"{row['algorithm']:28} {row['added_ms']:7.3f} ms {row['longest_ms']:6.2f} ms{mark} {row['checkpoint_s']:8.3f} s "
             f"{row['recovery_s']:8.3f} s {row['bytes'] / 1e6:7,.1f} MB {row['memory_bytes'] / 1e6:7,.0f} MB"
         )
-    advice = store.advise(found, limit_ms=limit, memory_bytes=None if memory_mb is None else 1e6 * memory_mb)
+    advice = store.advise(trials, limit_ms=limit, memory_bytes=None if memory_mb is None else 1e6 * memory_mb)
     print(f"!: longer than {limit:.1f} ms. One life of each; other work on the machine makes ticks longer, too.")
     print(f"take {advice.algorithm}: {advice.why}")
 

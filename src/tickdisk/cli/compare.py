@@ -26,13 +26,13 @@ def compare(
     from tickdisk import compare as room
     from tickdisk.foundation.record import plain
 
-    found = room.compare(room.load(first), room.load(second))
+    comparison = room.compare(room.load(first), room.load(second))
     if as_json:
-        print(json.dumps(plain(found), indent=2))
+        print(json.dumps(plain(comparison), indent=2))
     else:
-        for line in room.lines(found, all_rows=show_all):
+        for line in room.lines(comparison, all_rows=show_all):
             print(line)
-    if strict and not found.agrees:
+    if strict and not comparison.agrees:
         raise typer.Exit(1)
 
 

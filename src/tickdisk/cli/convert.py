@@ -58,15 +58,15 @@ def convert(
     if output.exists() and not force:
         raise TickdiskError(f"{output} exists already; name another file, or replace it with --force")
     most = formats.MOST_REJECTED if most_rejected is None else most_rejected
-    found = formats.traces_of(traces)
+    paths = formats.traces_of(traces)
     counts, left_out = formats.convert(
-        found, output, format_name, anonymise=anonymise, most_rejected=most, progress=ReadingProgress()
+        paths, output, format_name, anonymise=anonymise, most_rejected=most, progress=ReadingProgress()
     )
     if as_json:
-        about = [{"trace": str(path), **each.as_json()} for path, each in zip(found, counts, strict=True)]
+        about = [{"trace": str(path), **each.as_json()} for path, each in zip(paths, counts, strict=True)]
         print(json.dumps({"output": str(output), "traces": about, "left_out": left_out}, indent=2))
         return
-    for path, each in zip(found, counts, strict=True):
+    for path, each in zip(paths, counts, strict=True):
         print("\n".join(_screen(path, each, output)))
     for reason, count in left_out.items():
         print(f"  left out    {count} {reason}")

@@ -72,9 +72,9 @@ def up(
     )
     block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
     if as_json:
-        made = {"backend": disk.backend.name, "file_system": disk.file_system, "block_device": block_device}
+        mounted = {"backend": disk.backend.name, "file_system": disk.file_system, "block_device": block_device}
         told = {"name": disk.name, "mount_point": str(disk.mount_point), "device": model.name, "description": model.description}
-        print(json.dumps({**told, **made}, indent=2))
+        print(json.dumps({**told, **mounted}, indent=2))
     else:
         print(f"{disk.name}: {model.description}, {_made_of(disk)}", file=sys.stderr)
         print(disk.mount_point)
@@ -85,18 +85,18 @@ def up(
 @app.command()
 def backends() -> None:
     """Lists the backends, which are the ways to emulate a device: what each is and can do, and whether it works here."""
-    chosen, machine = device.default_backend(), Machine()
+    default, machine = device.default_backend(), Machine()
     for name, backend in device.BACKENDS.items():
         lack, can = backend.lacks(machine), backend.abilities
-        here = "runs unless another is named" if name == chosen.name else "works here" if lack is None else f"not here: {lack}"
-        said = {
+        here = "runs unless another is named" if name == default.name else "works here" if lack is None else f"not here: {lack}"
+        abilities = {
             "block device": can.block_device,
             "needs root": can.needs_root,
             "log of requests": can.keeps_log,
             "changes while mounted": can.changes_while_mounted,
             "power can be cut": can.cuts_power,
         }
-        answers = ", ".join(f"{what}: {'yes' if there else 'no'}" for what, there in said.items())
+        answers = ", ".join(f"{what}: {'yes' if there else 'no'}" for what, there in abilities.items())
         print(f"{name}: {backend.description}; {here}\n  honours of a model: {can.model}; {answers}")
 
 
@@ -223,17 +223,17 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
     from tickdisk.report.answers import effects_of_disk
     from tickdisk.studies.statement import FACTS, read_facts
 
-    found = room.nearest_device(model, device.load_devices(in_project(DEVICES)))
+    answer = room.nearest_device(model, device.load_devices(in_project(DEVICES)))
     flushed = (
-        "" if found.flushed_write_ms is None else f", and a write of 4 KiB with its flush {number(found.flushed_write_ms)} ms"
+        "" if answer.flushed_write_ms is None else f", and a write of 4 KiB with its flush {number(answer.flushed_write_ms)} ms"
     )
-    yield f"one at a time a read of 4 KiB takes {number(found.read_ms)} ms{flushed} (medians)"
-    yield f"the nearest device of {DEVICES}: {found.nearest} ({found.description})"
+    yield f"one at a time a read of 4 KiB takes {number(answer.read_ms)} ms{flushed} (medians)"
+    yield f"the nearest device of {DEVICES}: {answer.nearest} ({answer.description})"
     folder = in_project(_REFERENCE)
     if (folder / FACTS).exists():
         facts = read_facts(folder)
         source = f"our run of {facts['setup.server'].text} in {_REFERENCE}"
-        yield from effects_of_disk(found.slowest_ms, facts, source)
+        yield from effects_of_disk(answer.slowest_ms, facts, source)
 
 
 def _made_of(disk: device.MountedDevice) -> str:

@@ -25,38 +25,46 @@ def _replayed(trace: Path, format_name: str | None, name: str) -> "studies.Repla
     return studies.Replayed(name, replay.costs(result.timings), planned.captured, dict(planned.refused))
 
 
+_Traces = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Trace files, plain or compressed with gzip, zstd or xz, or folders of them. - is the standard input. "
+        "Folders of captures and tables of requests will do, too. Several traces are runs of the same kind of load."
+    ),
+]
+_Compare = Annotated[
+    list[Path] | None, typer.Option("--compare", help="Traces of another load, which is put beside. Can be repeated.")
+]
+_Together = Annotated[
+    bool, typer.Option("--together", help="The traces are parts of one run, such as the volumes of one machine.")
+]
+_Format = Annotated[
+    str | None, typer.Option("--format", help="Format of the traces. By default it is recognised from the content.")
+]
+_Files = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the files that the program reads, or a list of them from find -type f -printf '%s %p\\n'."),
+]
+_MostRejected = Annotated[
+    float | None,
+    typer.Option(help="Largest share of the lines of a trace that may be impossible to read. [default: 0.001]", min=0, max=1),
+]
+_Simulate = Annotated[
+    str | None, typer.Option(help="Device in data/devices.yaml on which the first trace is replayed in simulation.")
+]
+
+
 def inspect(
-    traces: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Trace files, plain or compressed with gzip, zstd or xz, or folders of them. - is the standard input. "
-            "Folders of captures and tables of requests will do, too. Several traces are runs of the same kind of load."
-        ),
-    ],
+    traces: _Traces,
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML page to write.")] = Path("inspect.html"),
-    compare: Annotated[
-        list[Path] | None, typer.Option("--compare", help="Traces of another load, which is put beside. Can be repeated.")
-    ] = None,
-    together: Annotated[
-        bool, typer.Option("--together", help="The traces are parts of one run, such as the volumes of one machine.")
-    ] = False,
-    format_name: Annotated[
-        str | None, typer.Option("--format", help="Format of the traces. By default it is recognised from the content.")
-    ] = None,
-    files: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the files that the program reads, or a list of them from find -type f -printf '%s %p\\n'."),
-    ] = None,
+    compare: _Compare = None,
+    together: _Together = False,
+    format_name: _Format = None,
+    files: _Files = None,
     peak_mb_per_s: Annotated[float | None, typer.Option(help="Bandwidth of the disk in MB/s.", min=0.001)] = None,
-    most_rejected: Annotated[
-        float | None,
-        typer.Option(help="Largest share of the lines of a trace that may be impossible to read. [default: 0.001]", min=0, max=1),
-    ] = None,
-    simulate: Annotated[
-        str | None,
-        typer.Option(help="Device in data/devices.yaml on which the first trace is replayed in simulation."),
-    ] = None,
+    most_rejected: _MostRejected = None,
+    simulate: _Simulate = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the description as JSON, and write no page.")] = False,
 ) -> None:
@@ -76,7 +84,7 @@ def inspect(
         raise TickdiskError("the standard input can be read only once; keep the trace in a file for --compare and --simulate")
     most = formats.MOST_REJECTED if most_rejected is None else most_rejected
 
-    def given(paths: list[Path], name: str) -> studies.Given:
+    def load_of(paths: list[Path], name: str) -> studies.Given:
         return studies.Given(
             formats.traces_of(paths),
             format_name,
@@ -87,7 +95,7 @@ def inspect(
             rejects=None if as_json else output.with_name(f"{output.name}.{name}rejects"),
         )
 
-    loads = [given(traces, ""), *([given(compare, "compare.")] if compare else [])]
+    loads = [load_of(traces, ""), *([load_of(compare, "compare.")] if compare else [])]
     replayed = None if simulate is None else _replayed(loads[0].traces[0], format_name, simulate)
     results, counts = studies.describe_traces(loads, published=in_project(_PUBLISHED), progress=ReadingProgress())
     if as_json:

@@ -37,5 +37,5 @@ def _words(table: Path) -> list[list[str]]:
         lines = table.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
-    found = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    return [[word.replace("\\040", " ") for word in words] for words in found if len(words) > 1]
+    rows = [line.split() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [[word.replace("\\040", " ") for word in words] for words in rows if len(words) > 1]

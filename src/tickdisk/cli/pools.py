@@ -87,13 +87,13 @@ def _values(workloads: "list[Workload]", outcome: "Outcome") -> dict[str, Any]:
     return {
         "workloads": [
             {
-                "name": one.name,
-                "requests": len(one.requests),
-                "inserted_writes": one.inserted,
-                "rejected": dict(one.rejected),
-                "different_dependencies": one.differ,
+                "name": workload.name,
+                "requests": len(workload.requests),
+                "inserted_writes": workload.inserted,
+                "rejected": dict(workload.rejected),
+                "different_dependencies": workload.differ,
             }
-            for one in workloads
+            for workload in workloads
         ],
         "mb_per_s": outcome.mb_per_s,
         "elapsed_s": outcome.elapsed_s,
@@ -128,11 +128,11 @@ def _screen(workloads: "list[Workload]", outcome: "Outcome") -> list[str]:
     requested = sum(one.bytes for one in outcome.runs)
     amount = {op: size / max(requested, 1) for op, size in outcome.device_bytes.items()}
     ops = {name: outcome.total(name) for name in ("reads", "prewrites", "postwrites", "splits")}
-    said = "{reads} reads, {prewrites} first writes of segments, {postwrites} later writes, {splits} splits".format(**ops)
+    operations = "{reads} reads, {prewrites} first writes of segments, {postwrites} later writes, {splits} splits".format(**ops)
     lines += [
         f"throughput    {outcome.mb_per_s:.2f} MB/s in {len(outcome.runs)} pools",
         f"elapsed       {outcome.elapsed_s:.3f} s",
-        f"operations    {said}",
+        f"operations    {operations}",
         f"identity      {'holds' if all(one.holds_identity for one in outcome.runs) else 'DOES NOT HOLD'}",
         f"devices       read {amount['reads']:.3g} and wrote {amount['writes']:.3g} times the bytes of the requests",
     ]

@@ -11,63 +11,73 @@ from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number
 
+_Capture = Annotated[
+    Path,
+    typer.Argument(
+        help="requests.parquet, the folder of a capture or of a server life, or a trace in a format that `convert` reads."
+    ),
+]
+_Target = Annotated[Path | None, typer.Argument(help="New or empty folder on the device under test.")]
+_Simulate = Annotated[
+    str | None,
+    typer.Option(
+        help="Device on which the replay is computed instead of made on a target: a name in --devices, e.g. hdd, or a file "
+        "with one device, e.g. ./mydisk.yaml."
+    ),
+]
+_Files = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with the files as they were when the capture began. By default, files with made-up content are used."
+    ),
+]
+_Root = Annotated[
+    str | None,
+    typer.Option(help="Folder of the captured program that TARGET stands for. By default, the one that belongs to FILES."),
+]
+_Seconds = Annotated[
+    float | None, typer.Option(help="Length of the part to replay, in seconds from the first request on.", min=0.001)
+]
+_Order = Annotated[
+    Literal["thread", "ended", "strict"],
+    typer.Option(
+        help="What a request waits for: the one before it in its thread; also the one that had ended last when it began; or "
+        "also all syncs that had ended, and the calls that had opened, closed, emptied, renamed or removed its file."
+    ),
+]
+_Pace = Annotated[
+    Literal["captured", "closed", "at-once"],
+    typer.Option(
+        help="When a request is made that has nothing more to wait for: at its captured time; as long after those that it "
+        "waited for as in the capture; or at once."
+    ),
+]
+_Speed = Annotated[float, typer.Option(help="Number by which captured times, or the pauses of the closed pace, are divided.")]
+_MostMinutes = Annotated[
+    float, typer.Option(help="A replay on TARGET that takes longer than these minutes is not begun.", min=0.001)
+]
+_ForFio = Annotated[
+    Path | None,
+    typer.Option(help="New folder for fio's trace and job file. The files are made in TARGET, and nothing is replayed."),
+]
+
 
 def replay(
-    capture: Annotated[
-        Path,
-        typer.Argument(
-            help="requests.parquet, the folder of a capture or of a server life, or a trace in a format that `convert` reads."
-        ),
-    ],
-    target: Annotated[Path | None, typer.Argument(help="New or empty folder on the device under test.")] = None,
+    capture: _Capture,
+    target: _Target = None,
     *,
-    simulate: Annotated[
-        str | None,
-        typer.Option(
-            help="Device on which the replay is computed instead of made on a target: a name in --devices, e.g. hdd, or a file "
-            "with one device, e.g. ./mydisk.yaml."
-        ),
-    ] = None,
+    simulate: _Simulate = None,
     devices: Annotated[Path, typer.Option(help="File that describes the devices.")] = DEVICES,
-    files: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with the files as they were when the capture began. By default, files with made-up content are used."
-        ),
-    ] = None,
-    root: Annotated[
-        str | None,
-        typer.Option(help="Folder of the captured program that TARGET stands for. By default, the one that belongs to FILES."),
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="Length of the part to replay, in seconds from the first request on.", min=0.001)
-    ] = None,
+    files: _Files = None,
+    root: _Root = None,
+    seconds: _Seconds = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Parquet file for the times of every request.")] = None,
-    order: Annotated[
-        Literal["thread", "ended", "strict"],
-        typer.Option(
-            help="What a request waits for: the one before it in its thread; also the one that had ended last when it began; or "
-            "also all syncs that had ended, and the calls that had opened, closed, emptied, renamed or removed its file."
-        ),
-    ] = "thread",
-    pace: Annotated[
-        Literal["captured", "closed", "at-once"],
-        typer.Option(
-            help="When a request is made that has nothing more to wait for: at its captured time; as long after those that it "
-            "waited for as in the capture; or at once."
-        ),
-    ] = "captured",
-    speed: Annotated[
-        float, typer.Option(help="Number by which captured times, or the pauses of the closed pace, are divided.")
-    ] = 1.0,
-    most_minutes: Annotated[
-        float, typer.Option(help="A replay on TARGET that takes longer than these minutes is not begun.", min=0.001)
-    ] = 60.0,
+    order: _Order = "thread",
+    pace: _Pace = "captured",
+    speed: _Speed = 1.0,
+    most_minutes: _MostMinutes = 60.0,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --output if it exists.")] = False,
-    for_fio: Annotated[
-        Path | None,
-        typer.Option(help="New folder for fio's trace and job file. The files are made in TARGET, and nothing is replayed."),
-    ] = None,
+    for_fio: _ForFio = None,
 ) -> None:
     """Makes captured requests again, and says how late they were issued and how long the device took.
 
@@ -77,7 +87,6 @@ def replay(
     """
     from tickdisk import device
     from tickdisk import replay as room
-    from tickdisk.foundation import table
 
     if target is not None:
         check_new_folder(target)
@@ -93,24 +102,30 @@ def replay(
                 "--pace or --speed"
             )
         _write_for_fio(planned, target, for_fio, files)
-        return
-    verified = None
-    if simulate is not None and target is None:
-        replayed = room.issue_simulated(planned, device.named(simulate, in_project(devices)), schedule=schedule)
+    elif simulate is not None and target is None:
+        model = device.named(simulate, in_project(devices))
+        _report(planned, room.issue_simulated(planned, model, schedule=schedule), schedule, output)
     elif target is not None and simulate is None:
         _check_time(planned, room.turns_of(planned, schedule).least_s(), most_minutes)
-        made = room.prepare(planned, target, files=files)
+        prepared = room.prepare(planned, target, files=files)
         replayed = room.issue(planned, target, schedule=schedule)
-        verified = room.verify(planned, target, made)
+        verified = room.verify(planned, target, prepared)
+        _report(planned, replayed, schedule, output)
+        print(f"files       {verified.sentence()}")
     else:
         raise TickdiskError(
             "a replay runs either on a target folder or on a simulated device; give TARGET or --simulate, and not both"
         )
+
+
+def _report(planned: Any, replayed: Any, schedule: Any, output: Path | None) -> None:
+    """Writes the times of all requests to `output`, if that is given, and prints the summary."""
+    from tickdisk import replay as room
+    from tickdisk.foundation import table
+
     if output is not None:
         table.write("replay", output, replayed.timings)
     print(_screen(planned, replayed, room.summarise(replayed.timings), schedule))
-    if verified is not None:
-        print(f"files       {verified.sentence()}")
 
 
 def _check_output(output: Path, *, force: bool) -> None:
@@ -131,9 +146,9 @@ def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None
     planned, renamed = room.rename_blanks(planned)
     streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
     room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
-    given = sum(map(len, streams.values()))
+    requests = sum(map(len, streams.values()))
     job = shlex.quote(str(for_fio / "replay.fio"))
-    print(f"{given} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
+    print(f"{requests} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
     for name, fresh in list(renamed.items())[-1:]:
         print(f"  renamed   {len(renamed)} files and folders, as fio's format has no blanks in names: {name} is {fresh}")
     for reason, count in {**planned.refused, **left_out}.items():

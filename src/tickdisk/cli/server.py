@@ -77,7 +77,7 @@ def traffic(
 
     process.follow_owner()
     with temporary.folder() as folder:
-        found = measure_traffic(
+        rows = measure_traffic(
             server.named(name),
             folder,
             players=players,
@@ -86,7 +86,7 @@ def traffic(
         )
     head = ("players", "kB/s", "datagrams/s", "kB/s a player", "server core", "pings", "RTT ms", "p50 ms", "p99 ms", "unanswered")
     print("".join(f"{word:>14}" for word in head))
-    for row in found:
+    for row in rows:
         each = f"{row.bytes_per_s / 1e3 / row.players:14.2f}" if row.players else f"{'':14}"
         rtt = (
             "".join(f"{value:14.2f}" for value in (np.mean(row.rtt_ms), *np.quantile(row.rtt_ms, [0.5, 0.99])))

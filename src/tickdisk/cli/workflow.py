@@ -105,19 +105,19 @@ def fidelity(
 
     process.follow_owner()
     project = Project.load(plan)
-    chosen = project.config.chosen.design(CALIBRATION)
-    found = room.measure_fidelity(
+    design = project.config.chosen.design(CALIBRATION)
+    measured = room.measure_fidelity(
         [model for model in project.devices.values() if model.tier and model.latency_ns[0] > 0],
-        seconds=chosen.fidelity_seconds,
-        runs=chosen.fidelity_runs,
-        depths=chosen.fidelity_depths,
+        seconds=design.fidelity_seconds,
+        runs=design.fidelity_runs,
+        depths=design.fidelity_depths,
         out_path=output,
         say=say,
         limits=_limits(project),
     )
-    for line in room.describe(found):
+    for line in room.describe(measured):
         say(line)
-    if strict and not found.holds:
+    if strict and not measured.holds:
         raise typer.Exit(1)
 
 
@@ -154,9 +154,9 @@ def run(
 
     process.follow_owner()
     project = Project.load(plan)
-    chosen = project.cell(cell)
-    say(Progress(project.cells, runs).line(chosen))
-    say(f"{run_cell(project, chosen, room.load_calibration(calibration), runs, say)}: whole")
+    planned = project.cell(cell)
+    say(Progress(project.cells, runs).line(planned))
+    say(f"{run_cell(project, planned, room.load_calibration(calibration), runs, say)}: whole")
 
 
 def replay_study(

@@ -141,6 +141,11 @@ class Decision(Record):
     bootstrap_samples: Annotated[int, Field(ge=200)]
     """Number of samples of every bootstrap interval."""
 
+    @property
+    def confidence(self) -> float:
+        """Confidence of every interval."""
+        return 1 - self.alpha
+
 
 class Config(Record):
     """`workflow/config/config.yaml` after the command line's `--config` has been merged into it."""

@@ -105,7 +105,7 @@ def users_of(record: Record) -> list[int]:
     device is mounted in its mount namespace and that is not the namespace of this process. A process that only maps a closed
     file is not found.
     """
-    found = set()
+    pids = set()
     source = f" {_source(record)} "
     here = Path("/proc/self/ns/mnt").stat().st_ino
     for process in Path("/proc").iterdir():
@@ -115,8 +115,8 @@ def users_of(record: Record) -> list[int]:
                 elsewhere = source in text and (process / "ns/mnt").stat().st_ino != here
                 links = [process / "cwd", process / "root", process / "exe", *(process / "fd").iterdir()]
                 if elsewhere or any(_below(link, record.mount_point) for link in links):
-                    found.add(int(process.name))
-    return sorted(found)
+                    pids.add(int(process.name))
+    return sorted(pids)
 
 
 def _source(record: Record) -> str:
@@ -135,10 +135,12 @@ def _below(link: Path, mount_point: Path) -> bool:
 
 def _abort(record: Record) -> None:
     """Fails every request of the record's FUSE connection, which also ends the uninterruptible sleep of waiting processes."""
-    ours = next((found for found in mounts() if found.mount_point == record.fuse_mount and found.source == record.mark), None)
+    ours = next(
+        (mounted for mounted in mounts() if mounted.mount_point == record.fuse_mount and mounted.source == record.mark), None
+    )
     if ours is None:
         return
-    if _CONNECTIONS.is_dir() and not any(found.file_system == "fusectl" for found in mounts()):
+    if _CONNECTIONS.is_dir() and not any(mounted.file_system == "fusectl" for mounted in mounts()):
         try:
             mount("fusectl", _CONNECTIONS, "fusectl")
         except TickdiskError:
@@ -151,7 +153,7 @@ def _abort(record: Record) -> None:
 def _take_down(record: Record) -> Iterator[tuple[str, bool]]:
     """Removes the device's parts one after another, and yields a name of each part that existed and whether it is gone now."""
     yield from _take_loops_down(record)
-    if any(found.mount_point == record.fuse_mount and found.source == record.mark for found in mounts()):
+    if any(mounted.mount_point == record.fuse_mount and mounted.source == record.mark for mounted in mounts()):
         yield f"FUSE mount at {record.fuse_mount}", unmount(record.fuse_mount, _UNMOUNT_S, lazily=True)
     if record.block is not None and record.block.there() and _is_mounted(record, str(record.block.path)):
         yield f"file system at {record.mount_point}", unmount(record.mount_point, _UNMOUNT_S, lazily=True)
@@ -180,4 +182,4 @@ def _take_loops_down(record: Record) -> Iterator[tuple[str, bool]]:
 
 
 def _is_mounted(record: Record, source: str) -> bool:
-    return any(found.mount_point == record.mount_point and found.source == source for found in mounts())
+    return any(mounted.mount_point == record.mount_point and mounted.source == source for mounted in mounts())

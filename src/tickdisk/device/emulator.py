@@ -43,8 +43,8 @@ def start_emulator(
     while not answers(record.socket):
         if process.poll() is not None or time.monotonic() > deadline:
             words = (logs / f"{_NAME}.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            said = words[-1] if words else "it said nothing"
-            raise TickdiskError(f"the emulator does not start: {said}; `tickdisk doctor` says what this machine lacks")
+            message = words[-1] if words else "it said nothing"
+            raise TickdiskError(f"the emulator does not start: {message}; `tickdisk doctor` says what this machine lacks")
         time.sleep(0.01)
     return child
 

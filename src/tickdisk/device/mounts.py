@@ -42,12 +42,12 @@ class Mount:
 
 def mounts() -> list[Mount]:
     """Returns all mounted file systems that this process can see, which are those in its mount namespace."""
-    found = []
+    mounted = []
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         fields, _, rest = line.partition(" - ")
         words, (file_system, source) = fields.split(), rest.split()[:2]
-        found.append(Mount(int(words[2].split(":")[1]), Path(_plain(words[4])), file_system, _plain(source)))
-    return found
+        mounted.append(Mount(int(words[2].split(":")[1]), Path(_plain(words[4])), file_system, _plain(source)))
+    return mounted
 
 
 def _plain(word: str) -> str:
@@ -130,4 +130,4 @@ def _unmount_by_helper(mount_point: Path, *, lazily: bool) -> int:
     done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - its arguments are ours
     if done.returncode == 0:
         return 0
-    return errno.EBUSY if any(found.mount_point == mount_point for found in mounts()) else errno.EINVAL
+    return errno.EBUSY if any(mounted.mount_point == mount_point for mounted in mounts()) else errno.EINVAL

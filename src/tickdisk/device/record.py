@@ -22,8 +22,8 @@ def _state() -> Path:
         return Path(named)
     if os.geteuid() == 0:
         return Path("/run/tickdisk")
-    own = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(own) / "tickdisk" if own else Path(tempfile.gettempdir()) / f"tickdisk-{os.geteuid()}"
+    user_folder = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(user_folder) / "tickdisk" if user_folder else Path(tempfile.gettempdir()) / f"tickdisk-{os.geteuid()}"
 
 
 STATE = _state().resolve()
@@ -49,8 +49,8 @@ class Identity(BaseModel):
     @classmethod
     def of(cls, pid: int) -> Self | None:
         """Returns the identity of a running process, or None if there is no process with this pid or it is a zombie."""
-        found = state_of(pid)
-        return None if found is None or found.has_ended else cls(pid=pid, started=found.started)
+        process = state_of(pid)
+        return None if process is None or process.has_ended else cls(pid=pid, started=process.started)
 
     def alive(self) -> bool:
         """Returns whether this very process is still running, and not only another one with its pid."""
@@ -264,13 +264,13 @@ def find_record(name: str | None) -> Record:
 
     If there is no such record, TickdiskError lists the mounted devices.
     """
-    found = {record.name: record for record in records()}
-    if name is None and len(found) == 1:
-        return next(iter(found.values()))
-    if name not in found:
-        if not found:
+    by_name = {record.name: record for record in records()}
+    if name is None and len(by_name) == 1:
+        return next(iter(by_name.values()))
+    if name not in by_name:
+        if not by_name:
             raise TickdiskError(f"no device{'' if name is None else f' {name}'} is mounted; `tickdisk device up hdd` mounts one")
-        mounted = ", ".join(found)
+        mounted = ", ".join(by_name)
         what = f"several devices are mounted, {mounted}" if name is None else f"no device {name} is mounted, only {mounted}"
         raise TickdiskError(f"{what}; give the name of one of them")
-    return found[name]
+    return by_name[name]

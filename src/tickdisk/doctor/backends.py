@@ -11,11 +11,11 @@ def backend_check(machine: Machine) -> Check:
         from tickdisk.device import BACKENDS, default_backend  # noqa: PLC0415
     except ImportError as error:
         return Check("backends", "missing", f"cannot be loaded ({error}): make setup")
-    chosen, lacks = default_backend(machine), {name: backend.lacks(machine) for name, backend in BACKENDS.items()}
-    others = [
+    default, lacks = default_backend(machine), {name: backend.lacks(machine) for name, backend in BACKENDS.items()}
+    other_backends = [
         f"{name} {'works' if lack is None else f'does not: {lack}'}"
         for name, lack in lacks.items()
-        if name != chosen.name and BACKENDS[name].abilities.mounts
+        if name != default.name and BACKENDS[name].abilities.mounts
     ]
-    state: State = "ok" if chosen.name == "fuse" else "limited" if chosen.abilities.mounts else "missing"
-    return Check("backends", state, "; ".join([f"{chosen.name} runs unless another is named", *others]))
+    state: State = "ok" if default.name == "fuse" else "limited" if default.abilities.mounts else "missing"
+    return Check("backends", state, "; ".join([f"{default.name} runs unless another is named", *other_backends]))

@@ -78,17 +78,17 @@ def _emulation(machine: Machine) -> Iterator[Check]:
         "ok" if awake else "limited",
         "kept awake while a device is up" if awake else "no /dev/cpu_dma_latency: the emulator's latency is higher and varies",
     )
-    found, absent, packages = [], [], []
+    systems, absent, packages = [], [], []
     for system, package in (("ext4", "e2fsprogs"), ("xfs", "xfsprogs"), ("btrfs", "btrfs-progs")):
         if not machine.kernel_has(system):
             absent.append(f"{system} (not in this kernel)")
         elif machine.tool(f"mkfs.{system}"):
-            found.append(system)
+            systems.append(system)
         else:
             absent.append(f"{system} (no mkfs.{system})")
             packages.append(package)
-    detail = "; without ".join(part for part in (", ".join(found), ", ".join(absent)) if part)
-    yield Check("file systems", "missing" if "ext4" not in found else "limited" if packages else "ok", detail, tuple(packages))
+    detail = "; without ".join(part for part in (", ".join(systems), ", ".join(absent)) if part)
+    yield Check("file systems", "missing" if "ext4" not in systems else "limited" if packages else "ok", detail, tuple(packages))
 
 
 def _programs(machine: Machine) -> Iterator[Check]:
@@ -140,25 +140,25 @@ def _tracing(machine: Machine) -> Check:
         "x86_64": os.uname().machine == "x86_64",
     }
     absent = [name for name, there in needed.items() if not there]
-    said = (
+    consequence = (
         f"without {', '.join(absent)} `make paper` cannot capture, and `tickdisk capture` has strace only"
         if absent
         else ", ".join(needed)
     )
     state: State = "missing" if "bpftrace" in lacking or absent else "limited" if lacking else "ok"
-    return Check("tracing", state, f"{', '.join(tracers) or 'no tracer'}; {said}", lacking)
+    return Check("tracing", state, f"{', '.join(tracers) or 'no tracer'}; {consequence}", lacking)
 
 
 def _optional(machine: Machine) -> Iterator[Check]:
-    said: list[str] = []
+    toolchains: list[str] = []
     absent: list[str] = []
     for tool, argument in (("go", "version"), ("cargo", "--version")):
         path = machine.tool(tool)
-        (said if path else absent).append(f"{tool} {machine.version(path, argument)}" if path else tool)
+        (toolchains if path else absent).append(f"{tool} {machine.version(path, argument)}" if path else tool)
     yield Check(
         "toolchains",
         "limited" if absent else "ok",
-        ", ".join(said) + ("" if not absent else f"; without {', '.join(absent)}: make setup gets them when it must build"),
+        ", ".join(toolchains) + ("" if not absent else f"; without {', '.join(absent)}: make setup gets them when it must build"),
     )
     yield _tracing(machine)
     qemu = machine.tool("qemu-system-x86_64")

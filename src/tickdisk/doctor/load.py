@@ -25,10 +25,10 @@ def load_check(seconds: float = _LOOK_S) -> Check:
     }
     keeps = host.keeps_pressure()
     shares = {"steal": load.steal_share, "busy": load.busy_share, **(pressures if keeps else {})}
-    said = [", ".join(f"{name} {share:.0%}" for name, share in shares.items())]
+    clauses = [", ".join(f"{name} {share:.0%}" for name, share in shares.items())]
     disturbed = max(load.steal_share, load.pressure_cpu_share, load.pressure_memory_share) > _MUCH
     if disturbed:
-        said.append("wait until the machine is quiet")
+        clauses.append("wait until the machine is quiet")
     if not keeps:
-        said.append("this kernel keeps no pressure accounts (boot with psi=1), so cells that lack memory are not repeated")
-    return Check("load now", "limited" if disturbed or not keeps else "ok", "; ".join(said))
+        clauses.append("this kernel keeps no pressure accounts (boot with psi=1), so cells that lack memory are not repeated")
+    return Check("load now", "limited" if disturbed or not keeps else "ok", "; ".join(clauses))

@@ -17,6 +17,12 @@ class CaptureCost(Roaming):
     """Length of an epoch."""
     cut_s: Seconds
     """Time that is cut off at the beginning of an epoch, in which a capture is started."""
+
+    @property
+    def tau_ns(self) -> int:
+        """Latency that an action counts with if it failed, timed out or took longer. It is the time that is cut."""
+        return round(self.cut_s * 1e9)
+
     micro_rounds: Count
     """Rounds of the micro-workload. Every tool has one turn in a round, in a random order."""
 

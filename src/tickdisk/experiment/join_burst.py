@@ -18,6 +18,14 @@ class JoinBurst(Design):
     stay_s: Seconds
     """Time from the end of the burst to the first leave."""
 
+    @property
+    def tau_ns(self) -> int:
+        """Latency that an action counts with if it failed, timed out or took longer.
+
+        It is the time that players stay, because a join that takes longer would end when players already leave.
+        """
+        return round(self.stay_s * 1e9)
+
 
 def _lives(block: Block[JoinBurst]) -> tuple[Life, ...]:
     design, arms, lives = block.design, block.arms, []

@@ -73,10 +73,10 @@ def delays_of(arms: Sequence[Arm], epochs: Sequence[Epoch]) -> tuple[Injection, 
     An arm asks for them by `tick_delay_ms`. They come every 1.6 s in the analysed part of its epochs.
     """
     lengths_ms = {arm.arm: arm.tick_delay_ms for arm in arms}
-    found = []
+    delays = []
     for epoch in epochs:
         length_ms, due_s = lengths_ms[epoch.arm], epoch.steady_s + _DELAY_AFTER_S
         while length_ms is not None and due_s < epoch.end_s:
-            found.append(Injection("cpu_stall", round(due_s, 3), length_ms))
+            delays.append(Injection("cpu_stall", round(due_s, 3), length_ms))
             due_s += _DELAY_PERIOD_S
-    return tuple(found)
+    return tuple(delays)

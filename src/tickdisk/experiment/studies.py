@@ -196,7 +196,11 @@ CALIBRATION = Study(
     "calibration",
     Calibration,
     evidence=("results/calibration.json", "results/fidelity.json"),
-    parameters={"calibration": "results/calibration.json", "fidelity": "results/fidelity.json"},
+    parameters={
+        "plan": "results/plan.json",
+        "calibration": "results/calibration.json",
+        "fidelity": "results/fidelity.json",
+    },
     card=Card(
         "The latency that the emulated devices realise",
         "fio measures every tier, and the device's own log says which latency its model chose for each request.",
@@ -208,7 +212,7 @@ REPLAY = Study(
     "replay",
     Replay,
     evidence=("results/replay/replay.json",),
-    parameters={"replay": "results/replay/replay.json"},
+    parameters={"plan": "results/plan.json", "replay": "results/replay/replay.json"},
     card=Card(
         "The same requests on another disk",
         "Captured requests are made again at their times, by our replay and by fio.",
@@ -244,7 +248,7 @@ STORE = Study(
         "results/store/tested.parquet",
         "results/store/calibrated.json",
     ),
-    parameters={"tables": "results/store"},
+    parameters={"plan": "results/plan.json", "tables": "results/store"},
     card=Card(
         "Saving a game's state, for real",
         "Twelve methods keep a state on an emulated disk.",

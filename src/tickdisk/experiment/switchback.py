@@ -20,12 +20,25 @@ class Switchback(Roaming):
     epoch_save_periods: Annotated[float, Field(ge=3)]
     """Length of an epoch in save periods of the server. The first period is cut, so at least two are analysed."""
 
+    @property
+    def cut_s(self) -> float:
+        """Time after a switch that is not analysed."""
+        return self.save_period_s
+
+    @property
+    def tau_ns(self) -> int:
+        """Latency that an action counts with if it failed, timed out or took longer.
+
+        It is the time that is cut, because an action that takes longer would reach into the steady part of the next epoch.
+        """
+        return round(self.cut_s * 1e9)
+
 
 def _lives(block: Block[Switchback]) -> tuple[Life, ...]:
     design, arms = block.design, block.arms
     order = balanced_order([arm.arm for arm in arms], block.number, lambda square: block.rng("order", square))
     length_s = design.epoch_save_periods * design.save_period_s
-    epochs = epochs_of(order, design.warm_up_s, length_s=length_s, cut_s=design.save_period_s)
+    epochs = epochs_of(order, design.warm_up_s, length_s=length_s, cut_s=design.cut_s)
     return (Life("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs, delays_of(arms, epochs)),)
 
 

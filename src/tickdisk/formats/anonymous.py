@@ -108,8 +108,8 @@ class Anonymous:
         stem = name.removesuffix(ending)
         if stem in _FOLDERS or stem in _FILES or stem in ("", ".", "..") or _REGION.fullmatch(stem):
             return name
-        found = _ENDING.search(stem)
-        return f"{self._word('name', stem)}{found[0] if found else ''}{ending}"
+        number = _ENDING.search(stem)
+        return f"{self._word('name', stem)}{number[0] if number else ''}{ending}"
 
     def _volume(self, name: str) -> str:
         return self._word("volume", name)

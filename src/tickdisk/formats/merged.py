@@ -50,8 +50,8 @@ class MergedSource:
 
 def _stamped(path: Path, source: Source) -> Iterator[tuple[bytes, bytes]]:
     """Yields the time and the text of each line, with the number of its thread before it."""
-    found = _NUMBERED.fullmatch(path.name)
-    thread = found[1].encode() if found else b""
+    numbered = _NUMBERED.fullmatch(path.name)
+    thread = numbered[1].encode() if numbered else b""
     for number, line in enumerate(_lines(source), start=1):
         stamp = _STAMP.match(line)
         if stamp is None:

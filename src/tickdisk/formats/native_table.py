@@ -19,12 +19,12 @@ def requests_of(reader: TraceReader, level: str, first: int) -> pa.Table:
     `level` is their layer, `syscall` or `block`. Columns that the trace does not have are null.
     """
     rows, columns = reader.take()
-    found = {name: _array(rows, known, values, texts) for name, known, values, texts in columns}
-    found["seq"] = pa.array(np.arange(first, first + rows, dtype=np.int64))
-    found["level"] = pa.repeat(level, rows)
+    arrays = {name: _array(rows, known, values, texts) for name, known, values, texts in columns}
+    arrays["seq"] = pa.array(np.arange(first, first + rows, dtype=np.int64))
+    arrays["level"] = pa.repeat(level, rows)
     schema = SCHEMAS["requests"]
     return pa.Table.from_arrays(
-        [found[field.name] if field.name in found else pa.nulls(rows, field.type) for field in schema], schema=schema
+        [arrays[field.name] if field.name in arrays else pa.nulls(rows, field.type) for field in schema], schema=schema
     )
 
 

@@ -125,7 +125,7 @@ class Trace:
     def _check(self, rejects: Rejects, most_rejected: float, advice: str) -> None:
         rejected = sum(count for count, _ in self.counts.rejected.values())
         if rejected > (max(_FEW, most_rejected * self.counts.lines) if most_rejected else 0):
-            reason, (_, line) = max(self.counts.rejected.items(), key=lambda found: found[1][0])
+            reason, (_, line) = max(self.counts.rejected.items(), key=lambda rejected_kind: rejected_kind[1][0])
             kept = f"they are in {rejects.path}; " if rejects.path is not None else ""
             raise TickdiskError(
                 f"{self.path}: {rejected} of {self.counts.lines} lines cannot be read as {self.counts.format}; "
@@ -140,20 +140,20 @@ def traces_of(paths: Iterable[Path]) -> list[Path]:
     which has a file `requests.parquet`. The files of another folder are a trace each. Raises TickdiskError if a folder has no
     files, or the standard input is named twice.
     """
-    found = list[Path]()
+    traces = list[Path]()
     for path in paths:
-        if path == STDIN and path in found:
+        if path == STDIN and path in traces:
             raise TickdiskError("the standard input can be read only once; name it by a single -")
         if (captured := path / "requests.parquet").is_file():
-            found.append(captured)
+            traces.append(captured)
         elif path.is_dir() and not is_numbered(path):
             files = files_in(path)
             if not files:
                 raise TickdiskError(f"{path} has no files; give a trace, or a folder of traces")
-            found += files
+            traces += files
         else:
-            found.append(path)
-    return found
+            traces.append(path)
+    return traces
 
 
 def read(

@@ -65,10 +65,10 @@ def _of_capture(path: Path, rejects: Rejects) -> tuple[Counts, pd.DataFrame]:
     if summary.rejects:
         unread = set(summary.rejects)
         numbered = enumerate(raw.text.split(b"\n"), start=1)
-        found = [(number, line) for number, line in numbered if stored(line) in unread]
-        for number, line in found:
+        lines = [(number, line) for number, line in numbered if stored(line) in unread]
+        for number, line in lines:
             rejects.keep(str(path), number, f"the line {_UNREAD}", line)
-        counts.rejected[_UNREAD] = (len(found), found[0][0])
+        counts.rejected[_UNREAD] = (len(lines), lines[0][0])
     skipped = {
         "calls on descriptors that are not files": summary.not_files,
         "calls of processes that only start others": summary.other_processes,
@@ -80,25 +80,25 @@ def _of_capture(path: Path, rejects: Rejects) -> tuple[Counts, pd.DataFrame]:
     return counts, capture.requests.reindex(columns=table.SCHEMAS["requests"].names)
 
 
-def _of_device(found: str, log: pd.DataFrame) -> tuple[Counts, pd.DataFrame]:
-    counts = Counts(found, lines=len(log), facts={"clock": "CLOCK_MONOTONIC"})
+def _of_device(format_name: str, log: pd.DataFrame) -> tuple[Counts, pd.DataFrame]:
+    counts = Counts(format_name, lines=len(log), facts={"clock": "CLOCK_MONOTONIC"})
     used = log["setting"] > 0
-    chosen = log[used] if used.any() else log
-    if len(chosen) < len(log):
-        counts.skipped[_BEFORE] = len(log) - len(chosen)
-    latency_ns = (chosen["replied_ns"] - chosen["arrival_ns"]).astype("Int64")
+    requests = log[used] if used.any() else log
+    if len(requests) < len(log):
+        counts.skipped[_BEFORE] = len(log) - len(requests)
+    latency_ns = (requests["replied_ns"] - requests["arrival_ns"]).astype("Int64")
     early = (latency_ns < 0).to_numpy(dtype=bool)
     if early.any():
-        first = int(np.flatnonzero(early)[0]) + 1 + len(log) - len(chosen)
+        first = int(np.flatnonzero(early)[0]) + 1 + len(log) - len(requests)
         counts.contradictions["a reply came before its request"] = (int(early.sum()), first)
-    flushes = chosen["op"] == "flush"
+    flushes = requests["op"] == "flush"
     known = {
         "level": "block",
-        "op": chosen["op"],
-        "start_ns": chosen["arrival_ns"],
+        "op": requests["op"],
+        "start_ns": requests["arrival_ns"],
         "latency_ns": latency_ns.mask(early),
-        "offset": chosen["offset"].astype("Int64").mask(flushes),
-        "length": chosen["length"].astype("Int64").mask(flushes),
+        "offset": requests["offset"].astype("Int64").mask(flushes),
+        "length": requests["length"].astype("Int64").mask(flushes),
     }
-    rows = pd.DataFrame({name: known.get(name) for name in table.SCHEMAS["requests"].names}, index=chosen.index)
+    rows = pd.DataFrame({name: known.get(name) for name in table.SCHEMAS["requests"].names}, index=requests.index)
     return counts, rows.assign(seq=range(len(rows)))

@@ -81,7 +81,8 @@ def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -
 
     The offset between the two clocks is interpolated linearly between `samples` (as `Sampler.table` returns them). Before the
     first sample and after the last, the offset of the nearest sample holds. Times of `monotonic` are returned unchanged. Raises
-    TickdiskError if a conversion is needed and there is no sample.
+    TickdiskError if a conversion is needed and there is no sample, or if the clock was set back between two samples, because a
+    time of it then stands for two moments.
     """
     times = np.asarray(times_ns, dtype=np.int64)
     if clock == "monotonic":
@@ -90,14 +91,15 @@ def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -
         raise TickdiskError(
             f"there is no clock sample, so {clock} times cannot be converted; record a clocks table during the run"
         )
-    at = samples[f"{clock}_ns"].to_numpy(np.int64)
-    order = np.argsort(at)
-    offset = (samples["monotonic_ns"].to_numpy(np.int64) - at)[order]
+    ordered = samples.sort_values("monotonic_ns", kind="stable")
+    at = ordered[f"{clock}_ns"].to_numpy(np.int64)
+    back_ns = int((-np.diff(at)).max(initial=0))
+    if back_ns > 0:
+        raise TickdiskError(f"the clock {clock} was set back by at least {back_ns / 1e9:.3g} s during the run; run it again")
+    offset = ordered["monotonic_ns"].to_numpy(np.int64) - at
     # The offsets are interpolated and not the times, because a double represents differences between offsets exactly, but not
     # times in ns since 1970.
     base = int(offset[0])
-    shift = np.interp(
-        (times - at[order][0]).astype(float), (at[order] - at[order][0]).astype(float), (offset - base).astype(float)
-    )
+    shift = np.interp((times - at[0]).astype(float), (at - at[0]).astype(float), (offset - base).astype(float))
     converted: Nanoseconds = times + base + np.rint(shift).astype(np.int64)
     return converted

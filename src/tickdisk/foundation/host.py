@@ -52,7 +52,7 @@ def facts() -> HostFacts:
     model = next(
         (
             line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
             if line.startswith("model name")
         ),
         platform.machine(),
@@ -68,9 +68,9 @@ def facts() -> HostFacts:
 
 def machine() -> MachineKind:
     """Describes this machine by the properties in which machines must agree if their results are to be used together."""
-    found = facts()
-    memory_gib = round(found.memory_bytes / (1 << 30))
-    return MachineKind(processor=found.processor, cores=found.cores, memory_gib=memory_gib, kernel=found.kernel)
+    host = facts()
+    memory_gib = round(host.memory_bytes / (1 << 30))
+    return MachineKind(processor=host.processor, cores=host.cores, memory_gib=memory_gib, kernel=host.kernel)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _programs() -> _Programs:
     added to the parent's.
     """
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    processes = [found for pid in pids if (found := state_of(pid)) is not None]
+    processes = [process for pid in pids if (process := state_of(pid)) is not None]
     children: dict[int, list[ProcessState]] = {}
     for each in processes:
         children.setdefault(each.parent, []).append(each)
@@ -144,8 +144,8 @@ def _programs() -> _Programs:
             if child.pid not in ours:
                 ours[child.pid] = child
                 waiting.append(child.pid)
-    kernel = {(each.pid, each.started): each.own for each in children.get(_KTHREADD, ())} if shows_kernel_threads() else None
-    return _Programs(sum(each.own + each.waited for each in ours.values()), kernel)
+    kernel = {(each.pid, each.started): each.used for each in children.get(_KTHREADD, ())} if shows_kernel_threads() else None
+    return _Programs(sum(each.used + each.waited for each in ours.values()), kernel)
 
 
 def shows_kernel_threads() -> bool:
@@ -192,10 +192,10 @@ class LoadMeter:
         total, idle, steal, programs = (now - before for now, before in zip(_cpu(), self._cpu, strict=True))
         total = max(total, 1)
         ours = None if self._programs is None else _programs().since(self._programs)
-        others = None if ours is None else max(0.0, (programs - ours) / total)
+        others_share = None if ours is None else max(0.0, (programs - ours) / total)
         shares = {kind: (_pressure(kind) - before) / 1e6 / max(seconds, 1e-9) for kind, before in self._pressure.items()}
         busy = 1 - idle / total - steal / total
-        return Load(seconds, steal / total, busy, shares["cpu"], shares["io"], shares["memory"], others)
+        return Load(seconds, steal / total, busy, shares["cpu"], shares["io"], shares["memory"], others_share)
 
 
 def cpu_ns(pid: int) -> int | None:
@@ -203,8 +203,8 @@ def cpu_ns(pid: int) -> int | None:
 
     Returns None if the process is gone.
     """
-    found = state_of(pid)
-    return None if found is None else found.own * 1_000_000_000 // _TICKS_PER_S
+    process = state_of(pid)
+    return None if process is None else process.used * 1_000_000_000 // _TICKS_PER_S
 
 
 def thread_cpu_ns(pid: int, thread: int) -> int | None:

@@ -18,8 +18,8 @@ _ANSWER_S = 10.0
 
 def _tool_folders() -> tuple[Path, ...]:
     """Returns the folders of tools: the toolchains that the set-up found, PATH, rustup's folder and the system's folders."""
-    chosen = Path("build/path")
-    words = [*(chosen.read_text(encoding="utf-8").strip().split(":") if chosen.exists() else ()), *os.get_exec_path()]
+    recorded = Path("build/path")
+    words = [*(recorded.read_text(encoding="utf-8").strip().split(":") if recorded.exists() else ()), *os.get_exec_path()]
     return tuple(
         dict.fromkeys(
             [
@@ -69,19 +69,19 @@ class Machine:
     def version(self, tool: Path, argument: str = "--version") -> str:
         """Returns the first number with dots that a tool prints, or `?` if it prints none within 10 s or cannot be run."""
         try:
-            said = subprocess.run(  # noqa: S603 - the tool was found by us, the argument is a constant
+            answer = subprocess.run(  # noqa: S603 - the tool was found by us, the argument is a constant
                 [tool, argument],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 errors="replace",
                 timeout=_ANSWER_S,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
             return "?"
-        found = re.search(r"\d+(?:\.\d+)+", said.stdout + said.stderr)
-        return found.group() if found else "?"
+        match = re.search(r"\d+(?:\.\d+)+", answer.stdout + answer.stderr)
+        return match.group() if match else "?"
 
     def kernel_has(self, module: str) -> bool:
         """Returns whether a module is built into the running kernel, is loaded or can be loaded."""

@@ -15,5 +15,5 @@ def folder() -> Iterator[Path]:
 
     It is for logs and other files whose writing must not load a disk while something is measured.
     """
-    with temporary.folder(MEMORY) as made:
-        yield made
+    with temporary.folder(MEMORY) as path:
+        yield path

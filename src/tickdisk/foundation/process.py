@@ -33,10 +33,10 @@ def built(name: str) -> Path:
     Raises TickdiskError if it was not built.
     """
     program = Path("build") / name
-    found = next((path for folder in (Path(), _CHECKOUT) if (path := folder / program).is_file()), None)
-    if found is None:
+    binary = next((path for folder in (Path(), _CHECKOUT) if (path := folder / program).is_file()), None)
+    if binary is None:
         raise TickdiskError(f"{program} does not exist; run `make setup`, which builds it or says why it cannot")
-    return found.absolute()
+    return binary.absolute()
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ProcessState:
     parent: int
     started: int
     """Time of the start since boot. No later process with the same pid has the same."""
-    own: int
+    used: int
     """CPU time of the process itself, with all its threads."""
     waited: int
     """CPU time of children that have ended and that the process has waited for."""
@@ -67,8 +67,8 @@ def state_of(pid: int) -> ProcessState | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = line.rsplit(b")", 1)[1].decode("ascii").split()  # The name of the program before it need not be UTF-8.
-    state, (parent, own, waited, started) = fields[0], (sum(map(int, fields[at])) for at in _STAT)
-    return ProcessState(pid, state, parent, started, own, waited)
+    state, (parent, used, waited, started) = fields[0], (sum(map(int, fields[at])) for at in _STAT)
+    return ProcessState(pid, state, parent, started, used, waited)
 
 
 def die_with_parent() -> None:
@@ -214,8 +214,8 @@ def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | Non
     """
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(  # noqa: S603 - commands are built by this package, never by a shell
-            words, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False
+        done = subprocess.run(  # noqa: S603 - commands are built by this package
+            words, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout_s, check=False
         )
     except FileNotFoundError as error:
         raise TickdiskError(f"{words[0]} is not installed; `tickdisk doctor` says what to install") from error

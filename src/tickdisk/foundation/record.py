@@ -77,7 +77,7 @@ def problem(error: ValidationError, tags: Container[str | int] = ()) -> str:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"] if part not in tags)
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    said = first["msg"].removeprefix("Value error, ") + more
+    message = first["msg"].removeprefix("Value error, ") + more
     match first["type"]:
         case "extra_forbidden":
             return f"unknown key {key}{more}"
@@ -86,6 +86,6 @@ def problem(error: ValidationError, tags: Container[str | int] = ()) -> str:
         case "json_invalid":
             return f"not JSON ({first['ctx']['error']})"
         case _ if isinstance(first["input"], dict | list):
-            return f"key {key}: {said}" if key else said
+            return f"key {key}: {message}" if key else message
         case _:
-            return f"{key or 'the whole'} = {first['input']!r} is not acceptable: {said}"
+            return f"{key or 'the whole'} = {first['input']!r} is not acceptable: {message}"

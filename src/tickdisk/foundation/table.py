@@ -145,10 +145,10 @@ def read(name: str, path: Path) -> pd.DataFrame:
     except pa.ArrowInvalid as error:
         raise TickdiskError(f"{path} is not a Parquet file ({error}); remove it and run the step that writes it") from error
     metadata = arrow.schema.metadata or {}
-    found = (metadata.get(b"table", b"?").decode(), metadata.get(b"schema_version", b"?").decode())
-    if found != (name, _version(name)):
+    table, version = (metadata.get(key, b"?").decode() for key in (b"table", b"schema_version"))
+    if (table, version) != (name, _version(name)):
         raise TickdiskError(
-            f"{path} holds table {found[0]} version {found[1]}, not {name} version {_version(name)}; run the step that writes it"
+            f"{path} holds table {table} version {version}, not {name} version {_version(name)}; run the step that writes it"
         )
     return frame(name, arrow)
 
@@ -203,14 +203,14 @@ def need(requests: pd.DataFrame, columns: Iterable[str], *, task: str, level: st
     A trace can leave out much of what the table has room for. Raises TickdiskError if a value is missing, or if requests are not
     of `level` (`syscall` or `block`, or None for both). Its message begins with the `task`, such as `a replay`.
     """
-    if level is not None and (other := set(requests["level"]) - {level}):
+    if level is not None and (levels := set(requests["level"]) - {level}):
         have = {"syscall": "system calls", "block": "requests to a block device"}
-        raise TickdiskError(f"{task} needs {have[level]}, and the trace has {have[other.pop()]}; give another trace")
-    wanted = list(columns)
-    for column in wanted:
+        raise TickdiskError(f"{task} needs {have[level]}, and the trace has {have[levels.pop()]}; give another trace")
+    names = list(columns)
+    for column in names:
         missing = int(requests[column].isna().sum())
         if missing:
             count = "" if missing == len(requests) else f" of {missing} of {len(requests)} requests"
             raise TickdiskError(f"{task} needs {column}, which is not in the trace{count}; give a trace that has it")
-    whole = {column: requests[column].astype("int64") for column in wanted if isinstance(requests[column].dtype, pd.Int64Dtype)}
+    whole = {column: requests[column].astype("int64") for column in names if isinstance(requests[column].dtype, pd.Int64Dtype)}
     return requests.assign(**whole)

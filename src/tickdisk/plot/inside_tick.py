@@ -13,13 +13,13 @@ _STATES = {
     "computing": PALETTE[0],
     "storage": PALETTE[1],
     "storage behind a lock": PALETTE[4],
-    "waiting for a thread": PALETTE[3],
+    "waiting for threads": PALETTE[3],
     "waiting for a core": PALETTE[5],
     "asleep": "#EDEDED",
 }
 _CAUSES = {
     "storage": _STATES["storage"],
-    "waiting for threads": _STATES["waiting for a thread"],
+    "waiting for threads": _STATES["waiting for threads"],
     "pauses of the runtime": PALETTE[2],
     "computing": _STATES["computing"],
     "waiting for a core": _STATES["waiting for a core"],

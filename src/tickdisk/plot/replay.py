@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tickdisk.plot.distribution import LEAST_US, counted
 from tickdisk.plot.theme import WIDTH, checked, colour, finish, log_axis
-from tickdisk.stats import quantile
+from tickdisk.stats import estimate
 
 _BINS = 150
 
@@ -48,8 +48,8 @@ def service_times(parts: Mapping[str, Mapping[str, NDArray[np.float64]]], *, ord
     rows = []
     for op, lines in parts.items():
         for where, values in lines.items():
-            found = {name: quantile(values, q) for name, q in (("p05", 0.05), ("p50", 0.5), ("p95", 0.95))}
-            known = {name: None if value is None else max(value.value, 0.1) for name, value in found.items()}
+            found = {name: estimate(values, q) for name, q in (("p05", 0.05), ("p50", 0.5), ("p95", 0.95))}
+            known = {name: None if value is None else max(value, 0.1) for name, value in found.items()}
             rows.append({"op": f"{op} (n = {len(values):,})", "where": where, **known})
     ends = ["p05", "p50", "p95"]
     table = checked(pd.DataFrame(rows).astype(dict.fromkeys(ends, float)), ["op", "where", *ends], "service")

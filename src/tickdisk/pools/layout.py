@@ -82,10 +82,10 @@ class Pool(Record, strict=True):
 
     def parameters(self, devices: Mapping[str, DeviceModel], seed: int) -> dict[str, Any]:
         """Returns the values of `PoolSpec` in Rust, with a seed for the devices. Raises TickdiskError for an unknown device."""
-        own = self.metadata if isinstance(self.metadata, Group) else None
+        metadata = self.metadata if isinstance(self.metadata, Group) else None
         return {
             "data": self.data.parameters(devices, seed),
-            "metadata": None if own is None else own.parameters(devices, seed + self.data.devices),
+            "metadata": None if metadata is None else metadata.parameters(devices, seed + self.data.devices),
             "is_metadata_on_tier": self.metadata == "tier",
             "tier": None if self.tier is None else self.tier.parameters(devices, seed + self.data.devices),
             "tier_segments": 1 if self.tier is None else self.tier.segments,
@@ -100,9 +100,9 @@ def load_pools(path: Path) -> dict[str, Pool]:
     described = read_yaml(path, "give the file that describes the pools")
     if not isinstance(described, dict) or not described:
         raise TickdiskError(f"{path} describes no pools; write `name:` and the keys of the pool below it")
-    found = {}
+    pools = {}
     for name, values in described.items():
         if not isinstance(name, str) or not isinstance(values, dict):
             raise TickdiskError(f"{path}: pool {name} has no keys; give description, source and data below its name")
-        found[name] = check(Pool, {**values, "name": name}, f"{path}, pool {name}", "correct it as the other pools are written")
-    return found
+        pools[name] = check(Pool, {**values, "name": name}, f"{path}, pool {name}", "correct it as the other pools are written")
+    return pools

@@ -149,9 +149,16 @@ def _run(workload: Workload, pool: Mapping[str, Any], settings: Settings) -> Poo
         {"queue_depth": settings.queue_depth, "most_pages": settings.most_pages, "is_timed": settings.is_timed},
     )
     rows = [
-        {"group": group, "device": number, "reads": one[0], "read_bytes": one[1], "writes": one[2], "write_bytes": one[3]}
+        {
+            "group": group,
+            "device": number,
+            "reads": counts[0],
+            "read_bytes": counts[1],
+            "writes": counts[2],
+            "write_bytes": counts[3],
+        }
         for group, devices in zip(GROUPS, served, strict=True)
-        for number, one in enumerate(devices)
+        for number, counts in enumerate(devices)
     ]
     ready_ns, started_ns, done_ns = (np.frombuffer(column, dtype="int64") for column in times)
     devices = pd.DataFrame(rows)

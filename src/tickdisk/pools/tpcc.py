@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,7 +76,7 @@ def _capture(asked: argparse.Namespace) -> None:
     words = ["tpcc", "-d", "postgres", "-H", "127.0.0.1", "-P", str(_PORT), "-U", _USER, "-D", _USER]
     words += ["--conn-params", "sslmode=disable", "--warehouses", str(asked.warehouses), "-T", str(asked.threads)]
     phases = {"p1": [*words, "prepare", "--no-check"], "p2": [*words, "run", "--time", f"{asked.seconds:g}s"]}
-    found = {}
+    captured = {}
     with memory.folder() as logs, device.up(model, size_bytes=_SIZE_BYTES) as disk:
         data = disk.mount_point / "data"
         data.mkdir()
@@ -88,9 +89,10 @@ def _capture(asked: argparse.Namespace) -> None:
                 took_s = time.monotonic() - began_s
             _forget(data)
             path = asked.folder / f"tpcc_{phase}.biosnoop.zst"
-            found[phase] = {"file": path.name, "requests": _write(lines, disk.block_device.name, path), "seconds": took_s}
+            requests, left_out = _write(lines, disk.block_device.name, path)
+            captured[phase] = {"file": path.name, "requests": requests, "left_out": left_out, "seconds": took_s}
     about = {
-        "phases": found,
+        "phases": captured,
         "device": model.as_dict(),
         "warehouses": asked.warehouses,
         "threads": asked.threads,
@@ -108,10 +110,10 @@ def _as_user() -> list[str]:
 
 def _program(name: str) -> Path:
     """Returns a program of PostgreSQL, which Debian keeps in a folder for each version."""
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    if not found:
+    programs = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    if not programs:
         raise TickdiskError(f"PostgreSQL's program {name} is not installed; install Debian's package postgresql")
-    return found[-1]
+    return programs[-1]
 
 
 @contextmanager
@@ -174,9 +176,13 @@ def _forget(data: Path) -> None:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _write(notes: Path, disk: str, output: Path) -> int:
-    """Writes the notes in the layout of biosnoop, in the order of completions. Returns the number of requests."""
-    lines = list[str]()
+def _write(notes: Path, disk: str, output: Path) -> tuple[int, dict[str, int]]:
+    """Writes the reads and writes of the notes in the layout of biosnoop, in the order of completions.
+
+    Returns the number of requests, and the numbers of those that are neither and are left out, such as flushes, by the kernel's
+    letters for their kind.
+    """
+    lines, left_out = list[str](), Counter[str]()
     began_ns: int | None = None
     for note in notes.read_text(encoding="utf-8", errors="replace").splitlines():
         parts = note.split(" ", 6)
@@ -184,14 +190,17 @@ def _write(notes: Path, disk: str, output: Path) -> int:
             continue
         start_ns, end_ns, pid, sector, size = map(int, parts[:5])
         began_ns = start_ns if began_ns is None else began_ns
-        op = "W" if "W" in parts[5] else "R"
+        op = next((letter for letter in "WR" if letter in parts[5]), None)
+        if op is None:
+            left_out[parts[5]] += 1
+            continue
         lines.append(
             f"{(end_ns - began_ns) / 1e9:<11.6f} {parts[6]:<14.14} {pid:<7} {disk:<7} {op:<1} {sector:<10} {size:<7} "
             f"{(end_ns - start_ns) / 1e6:>7.3f}\n"
         )
     with whole(output) as partial:
         partial.write_bytes(zstandard.compress((_HEADER + "".join(lines)).encode(), level=19))
-    return len(lines)
+    return len(lines), dict(left_out)
 
 
 if __name__ == "__main__":

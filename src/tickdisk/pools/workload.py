@@ -95,33 +95,33 @@ def workload_of(
     }
     reason = np.select(list(rules.values()), np.arange(1, len(rules) + 1).tolist(), default=0)
     rejected = {rule: int((reason == number).sum()) for number, rule in enumerate(rules, 1)}
-    chosen = requests[reason == 0]
-    if chosen.empty:
+    counted = requests[reason == 0]
+    if counted.empty:
         told = "; ".join(f"{rule}: {count}" for rule, count in rejected.items() if count)
         raise TickdiskError(f"{name}: none of {len(requests)} requests counts ({told}); name another disk, or other limits")
-    chosen = chosen if has_latency else chosen.assign(latency_ns=pd.array([0] * len(chosen), dtype="Int64"))
-    whole = table.need(chosen, ("start_ns", "latency_ns", "offset", "length"), task="a pool")
+    counted = counted if has_latency else counted.assign(latency_ns=pd.array([0] * len(counted), dtype="Int64"))
+    whole = table.need(counted, ("start_ns", "latency_ns", "offset", "length"), task="a pool")
     return _completed(whole, name, rejected, knows_dependencies=has_latency)
 
 
-def _completed(chosen: pd.DataFrame, name: str, rejected: Mapping[str, int], *, knows_dependencies: bool) -> Workload:
-    chosen = chosen.sort_values(["start_ns", "seq"], kind="stable")
-    volumes = pd.Categorical(chosen["volume"].fillna(""))
-    first = (chosen["offset"] // PAGE_BYTES).to_numpy()
-    last = (-(-(chosen["offset"] + chosen["length"]) // PAGE_BYTES)).to_numpy()
+def _completed(counted: pd.DataFrame, name: str, rejected: Mapping[str, int], *, knows_dependencies: bool) -> Workload:
+    counted = counted.sort_values(["start_ns", "seq"], kind="stable")
+    volumes = pd.Categorical(counted["volume"].fillna(""))
+    first = (counted["offset"] // PAGE_BYTES).to_numpy()
+    last = (-(-(counted["offset"] + counted["length"]) // PAGE_BYTES)).to_numpy()
     # Each volume has a range of its own, which begins at a segment.
     room = -(-int(last.max()) // _SEGMENT_PAGES) * _SEGMENT_PAGES
-    begin_ns = (chosen["start_ns"] - chosen["start_ns"].min()).to_numpy()
-    given = [
+    begin_ns = (counted["start_ns"] - counted["start_ns"].min()).to_numpy()
+    incomplete = [
         begin_ns,
-        begin_ns + chosen["latency_ns"].clip(lower=0).to_numpy(),
-        (chosen["op"] == "write").to_numpy(),
+        begin_ns + counted["latency_ns"].clip(lower=0).to_numpy(),
+        (counted["op"] == "write").to_numpy(),
         first + volumes.codes.astype("int64") * room,
         last - first,
     ]
-    columns = complete_workload([np.asarray(values, dtype="int64").tobytes() for values in given])
-    requests = pd.DataFrame({key: _array(one) for key, one in zip([*_COLUMNS, "is_inserted"], columns, strict=True)})
-    last_ended, highest = (_array(one) for one in find_dependencies(columns[: len(_COLUMNS)]))
+    columns = complete_workload([np.asarray(values, dtype="int64").tobytes() for values in incomplete])
+    requests = pd.DataFrame({key: _array(column) for key, column in zip([*_COLUMNS, "is_inserted"], columns, strict=True)})
+    last_ended, highest = (_array(column) for column in find_dependencies(columns[: len(_COLUMNS)]))
     if not knows_dependencies:
         # A read still waits for the writes that were put before it.
         follows = requests["is_inserted"].shift(fill_value=0).to_numpy() == 1

@@ -35,8 +35,8 @@ def claimed(path: Path, *, write: bool) -> Iterator[None]:
     except OSError as error:
         raise TickdiskError(f"{path} cannot be opened for writing ({error.strerror}); free it, or leave out --write") from error
     try:
-        found = run(["wipefs", "--no-act", "--noheadings", "--output", "TYPE,OFFSET", path]).split("\n")
-        signatures = [" at ".join(line.split()) for line in found if line.strip()]
+        lines = run(["wipefs", "--no-act", "--noheadings", "--output", "TYPE,OFFSET", path]).split("\n")
+        signatures = [" at ".join(line.split()) for line in lines if line.strip()]
         _refuse_if(path, bool(signatures), f"is not empty, but has {', '.join(signatures)}")
         yield
     finally:

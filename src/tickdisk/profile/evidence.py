@@ -26,9 +26,9 @@ def evidence(model: DeviceModel, measured: Measurements, fit_depths: Sequence[in
 
 
 def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) -> FitLine:
-    wanted, found = sample.latency_ns, simulated_ns(model, sample.op, sample.queue_depth, SIMULATED)
+    measured_ns, simulated = sample.latency_ns, simulated_ns(model, sample.op, sample.queue_depth, SIMULATED)
     p50_ns, p99 = (round(ns) for ns in sample.quantiles([0.5, 0.99]))
-    p99_ns = p99 if len(wanted) * (1 - 0.99) >= BEYOND else None
+    p99_ns = p99 if len(measured_ns) * (1 - 0.99) >= BEYOND else None
     load: dict[str, Any] = {
         f"{name}_share": round(max((getattr(load, f"{name}_share") for load in sample.loads), default=0.0), _DIGITS)
         for name in ("steal", "pressure_cpu", "pressure_io", "pressure_memory")
@@ -37,12 +37,12 @@ def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) 
         op=sample.op,
         queue_depth=sample.queue_depth,
         used=used,
-        requests=len(wanted),
+        requests=len(measured_ns),
         p50_ns=p50_ns,
         p99_ns=p99_ns,
-        p50_error=_off(float(np.quantile(found, 0.5)), p50_ns),
-        p99_error=None if p99_ns is None else _off(float(np.quantile(found, 0.99)), p99_ns),
-        ks_distance=round(_distance(found, wanted), _DIGITS),
+        p50_error=_off(float(np.quantile(simulated, 0.5)), p50_ns),
+        p99_error=None if p99_ns is None else _off(float(np.quantile(simulated, 0.99)), p99_ns),
+        ks_distance=round(_distance(simulated, measured_ns), _DIGITS),
         p50_repeat=_repeat(sample.rounds, 0.5, p50_ns),
         p99_repeat=None if p99_ns is None else _repeat(sample.rounds, 0.99, p99_ns),
         **load,
@@ -52,10 +52,10 @@ def _line(model: DeviceModel, sample: Sample, used: Literal["fit", "held_out"]) 
     )
 
 
-def _distance(one: Latencies, other: Latencies) -> float:
+def _distance(first: Latencies, second: Latencies) -> float:
     """Returns the largest difference between two empirical distributions (Kolmogorov and Smirnov)."""
-    places = np.concatenate([one, other])
-    shares = [np.searchsorted(np.sort(each), places, side="right") / len(each) for each in (one, other)]
+    places = np.concatenate([first, second])
+    shares = [np.searchsorted(np.sort(each), places, side="right") / len(each) for each in (first, second)]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
@@ -72,8 +72,8 @@ def _repeat(rounds: Sequence[Latencies], share: float, all_ns: float) -> float:
 def again(measured: Measurements) -> str:
     """States how often each place on the disk was asked for, because a cache may have known places that were asked for before."""
     times = measured.asked_bytes / measured.size_bytes
-    said = f"each place of the {measured.size_bytes >> 20:,} MiB was asked for {times:.2g} times on average"
-    return f"{said}, so a cache of that size may have answered some of the requests" if times > 1 else said
+    sentence = f"each place of the {measured.size_bytes >> 20:,} MiB was asked for {times:.2g} times on average"
+    return f"{sentence}, so a cache of that size may have answered some of the requests" if times > 1 else sentence
 
 
 def screen(model: DeviceModel) -> str:
@@ -93,8 +93,10 @@ def screen(model: DeviceModel) -> str:
 
 def _client(fit: Sequence[FitLine]) -> str:
     busiest = max(fit, key=lambda line: line.client_cpu_share)
-    said = f"fio was on its core for up to {busiest.client_cpu_share:.0%} of the time ({busiest.op}, depth {busiest.queue_depth})"
-    return f"{said}, where requests waited for fio as much as for the disk" if busiest.client_cpu_share > _BUSY else said
+    sentence = (
+        f"fio was on its core for up to {busiest.client_cpu_share:.0%} of the time ({busiest.op}, depth {busiest.queue_depth})"
+    )
+    return f"{sentence}, where requests waited for fio as much as for the disk" if busiest.client_cpu_share > _BUSY else sentence
 
 
 def verdict(model: DeviceModel) -> str:

@@ -62,7 +62,9 @@ def fit(measured: Measurements, name: str, *, fit_depths: Sequence[int] = FIT_DE
     TickdiskError if there are no reads at these depths.
     """
     used = {key: sample for key, sample in ((_key(sample), sample) for sample in measured.samples) if key[1] in fit_depths}
-    reads, writes = ({depth: sample for (op, depth), sample in used.items() if op == wanted} for wanted in ("read", "write"))
+    reads, writes = (
+        {depth: sample for (op, depth), sample in used.items() if op == direction} for direction in ("read", "write")
+    )
     if not reads:
         raise TickdiskError(f"no reads were measured at queue depths {', '.join(map(str, fit_depths))}; measure them")
     read_tables = _Tables(reads)
@@ -169,7 +171,7 @@ class _Tables:
 
     def _miss(self, channels: int | None, depth: int) -> float:
         """Returns the error of the prediction of `depth` from the other depths, as a multiple of the error that is allowed."""
-        latency = self._latency(channels, [other for other in self.depths if other != depth], _TRIAL_REQUESTS)
+        latency = self._latency(channels, [known for known in self.depths if known != depth], _TRIAL_REQUESTS)
         off = np.abs(_closed(latency, channels, depth, _TRIAL_REQUESTS) / self._wanted[depth] - 1)
         return float(off @ (1 / P50_LIMIT, 1 / P99_LIMIT))
 
@@ -177,7 +179,7 @@ class _Tables:
         columns = []
         for depth in depths:
             # At depths above the number of channels, the distribution has the shape of that at the largest depth below it.
-            free = [other for other in depths if channels is None or other <= channels]
+            free = [known for known in depths if channels is None or known <= channels]
             columns.append(self._solve(channels, depth, max(free, default=depths[0]), requests))
         rows = np.column_stack([self.shares, *np.round(columns)])
         return QuantilesByInflight(inflight=tuple(depths), quantiles=tuple(tuple(row) for row in rows.tolist()))
@@ -191,7 +193,7 @@ class _Tables:
         """
         if channels is None or depth <= channels:
             return self._columns[depth]
-        wanted = self._wanted[depth]
+        measured = self._wanted[depth]
         shape = np.maximum(self._columns[base], 1)
         middle = float(np.interp(0.5, self.shares, shape))
 
@@ -202,15 +204,15 @@ class _Tables:
 
         # Requests that take nearly the same time wait in a pattern that can have the same ratio, so the bisection alone could end
         # with such a distribution.
-        column, found = stretched(1.0)
+        column, latency = stretched(1.0)
         low, high = 0.0, _STEEPEST
-        if abs(found[1] / found[0] / (wanted[1] / wanted[0]) - 1) > _ALIKE:
+        if abs(latency[1] / latency[0] / (measured[1] / measured[0]) - 1) > _ALIKE:
             for _ in range(_HALVINGS):
                 power = (low + high) / 2
-                _, found = stretched(power)
-                low, high = (power, high) if found[1] / found[0] < wanted[1] / wanted[0] else (low, power)
-            column, found = stretched((low + high) / 2)
-        return np.minimum(column * float(wanted[0] / found[0]), LONGEST_NS)
+                _, latency = stretched(power)
+                low, high = (power, high) if latency[1] / latency[0] < measured[1] / measured[0] else (low, power)
+            column, latency = stretched((low + high) / 2)
+        return np.minimum(column * float(measured[0] / latency[0]), LONGEST_NS)
 
 
 def _closed(latency: OpLatency, channels: int | None, depth: int, requests: int) -> Floats:

@@ -66,13 +66,13 @@ class Sample:
         They are medians of the rounds, so that a disturbance in a minority of the rounds changes nothing. If a round has fewer
         than ten requests beyond a share, on either side, the quantile of all rounds together is taken.
         """
-        wanted = np.atleast_1d(np.asarray(shares, dtype=float))
-        found = np.quantile(self.latency_ns, wanted)
+        at = np.atleast_1d(np.asarray(shares, dtype=float))
+        values = np.quantile(self.latency_ns, at)
         least = min(len(latency_ns) for latency_ns in self.rounds)
-        told = (least * wanted >= BEYOND) & (least * (1 - wanted) >= BEYOND)
+        told = (least * at >= BEYOND) & (least * (1 - at) >= BEYOND)
         if told.any():
-            found[told] = np.median([np.quantile(latency_ns, wanted[told]) for latency_ns in self.rounds], axis=0)
-        return np.maximum.accumulate(found)
+            values[told] = np.median([np.quantile(latency_ns, at[told]) for latency_ns in self.rounds], axis=0)
+        return np.maximum.accumulate(values)
 
     @property
     def requests_per_s(self) -> float:
@@ -124,7 +124,7 @@ def measure(
     kept: dict[tuple[Op, int], list[_Run]] = {key: [] for key in jobs}
     pipes, begin, asked, seeds = [], 0, 0, itertools.count(1)
 
-    def made(job: Job) -> _Run:
+    def measured_run(job: Job) -> _Run:
         def once() -> _Run:
             nonlocal asked
             run = _run(job, target, folder, seeds)
@@ -138,10 +138,10 @@ def measure(
         say(f"round {number + 1} of {count}: {len(jobs) + 1} jobs, at least {(len(jobs) + 1) * length:.0f} s")
         # The order is reversed in every second round, so that no depth is always measured first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
-            run = made(jobs[key])
+            run = measured_run(jobs[key])
             if (turns := run.turns) < _TURNS and number == 0:
                 jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(turns, 1))
-                run = made(jobs[key])
+                run = measured_run(jobs[key])
             kept[key].append(run)
         rest = Target(target.path, target.offset + begin, target.size_bytes - begin)
         piped = _run(pipe, rest, folder, seeds)
@@ -193,9 +193,9 @@ def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _Run:
 
 
 def _sample(op: Op, depth: int, runs: Sequence[_Run]) -> Sample:
-    made = sum(len(run.latency_ns) for run in runs)
-    if made < _LEAST_REQUESTS:
-        raise TickdiskError(f"only {made} requests ({op}, queue depth {depth}) were made; give a larger --seconds")
+    requests = sum(len(run.latency_ns) for run in runs)
+    if requests < _LEAST_REQUESTS:
+        raise TickdiskError(f"only {requests} requests ({op}, queue depth {depth}) were made; give a larger --seconds")
     return Sample(
         op,
         depth,

@@ -49,9 +49,9 @@ def profile(path: Path, output: Path, *, write: bool, seconds: float, size_bytes
         raise TickdiskError(f"{output} cannot be written, as {there} is no folder or is not writable; give another --output")
     name = re.sub(r"[^a-z0-9_-]+", "_", output.stem.lower()).strip("_") or "profiled"
     when = dt.datetime.now(dt.UTC)
-    with source(path, write=write, size_bytes=size_bytes) as found, memory.folder() as folder:
-        measured = measure(found.target, write=write, seconds=seconds, folder=folder, say=say)
-        kind = found.kind
+    with source(path, write=write, size_bytes=size_bytes) as tested, memory.folder() as folder:
+        measured = measure(tested.target, write=write, seconds=seconds, folder=folder, say=say)
+        kind = tested.kind
     model = fit(measured, name)
     writes = (
         "reads, writes and flushes" if write else "reads; writes and flushes were not measured and are taken to be like reads"

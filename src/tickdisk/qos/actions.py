@@ -47,9 +47,9 @@ def latencies_ms(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str,
     ns of CLOCK_MONOTONIC, and its end does not belong to it. `tau_ns` is the longest latency that an action counts with. Raises
     TickdiskError if a completed action has no completion time.
     """
-    chosen = _due(actions, start_ns, end_ns, action).sort_values("due_ns", kind="stable")
-    took_ns = (chosen["completed_ns"] - chosen["due_ns"]).astype("Float64")
-    completed = (chosen["outcome"] == "completed").to_numpy()
+    due = _due(actions, start_ns, end_ns, action).sort_values("due_ns", kind="stable")
+    took_ns = (due["completed_ns"] - due["due_ns"]).astype("Float64")
+    completed = (due["outcome"] == "completed").to_numpy()
     lacking = int((completed & took_ns.isna().to_numpy()).sum())
     if lacking:
         raise TickdiskError(f"{lacking} completed {action} actions have no completed_ns; check the players' log")
@@ -64,14 +64,14 @@ def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: st
     """Computes the metrics of the actions of one kind that were due in a window. The parameters and errors are those of
     `latencies_ms`.
     """
-    chosen = _due(actions, start_ns, end_ns, action)
-    outcomes = chosen["outcome"].value_counts()
+    due = _due(actions, start_ns, end_ns, action)
+    outcomes = due["outcome"].value_counts()
     found_ms = latencies_ms(actions, start_ns, end_ns, action, tau_ns)
     seconds = (end_ns - start_ns) / 1e9
-    lag_ms = (chosen["issued_ns"] - chosen["due_ns"]).dropna().to_numpy(dtype="float64") / NS_PER_MS
+    lag_ms = (due["issued_ns"] - due["due_ns"]).dropna().to_numpy(dtype="float64") / NS_PER_MS
     completed = int(outcomes.get("completed", 0))
     return ActionMetrics(
-        offered=len(chosen),
+        offered=len(due),
         completed=completed,
         timed_out=int(outcomes.get("timed_out", 0)),
         failed=int(outcomes.get("failed", 0)),
@@ -79,7 +79,7 @@ def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: st
         mean_ms=float(found_ms.mean()) if found_ms.size else None,
         p50_ms=estimate(found_ms, 0.5),
         p95_ms=estimate(found_ms, 0.95),
-        offered_per_s=len(chosen) / seconds,
+        offered_per_s=len(due) / seconds,
         achieved_per_s=completed / seconds,
         issue_lag_p95_ms=estimate(lag_ms, 0.95),
     )

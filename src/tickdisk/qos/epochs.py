@@ -61,8 +61,8 @@ def epoch_table(
             **measured,
         }
         for kind in kinds:
-            found = asdict(action_metrics(actions, start, end, kind, tau_ns))
-            row |= {f"{kind}_{name}": value for name, value in found.items()}
+            of_kind = asdict(action_metrics(actions, start, end, kind, tau_ns))
+            row |= {f"{kind}_{name}": value for name, value in of_kind.items()}
         if ended_epoch is not None and epoch["epoch"] == ended_epoch:
             row |= dict.fromkeys(_GAPS, (end - start) / NS_PER_MS)
             row |= {f"{kind}_{name}_ms": tau_ns / NS_PER_MS for kind in kinds for name in ("mean", "p50", "p95")}
@@ -82,9 +82,11 @@ def requests_table(device: pd.DataFrame, epochs: pd.DataFrame, *, life: str | in
     """
     rows = []
     for epoch in epochs.to_dict("records"):
-        own = device[(device["arrival_ns"] >= epoch["start_ns"]) & (device["arrival_ns"] < epoch["end_ns"])]
-        median_ms = float((own["replied_ns"] - own["arrival_ns"]).median()) / NS_PER_MS if len(own) else np.nan
-        rows.append({"life": life, "epoch": epoch["epoch"], "arm": epoch["arm"], "requests": len(own), "latency_ms": median_ms})
+        requests = device[(device["arrival_ns"] >= epoch["start_ns"]) & (device["arrival_ns"] < epoch["end_ns"])]
+        median_ms = float((requests["replied_ns"] - requests["arrival_ns"]).median()) / NS_PER_MS if len(requests) else np.nan
+        rows.append(
+            {"life": life, "epoch": epoch["epoch"], "arm": epoch["arm"], "requests": len(requests), "latency_ms": median_ms}
+        )
     return pd.DataFrame(rows)
 
 
@@ -107,5 +109,5 @@ def contrasts_by_life(table: pd.DataFrame, metric: str, *, baseline: str, null: 
             values[arm] = np.nan
     arms = list(values.columns)
     ratios = life_log_ratios(values.to_numpy(float), baseline=arms.index(baseline), null=arms.index(null))
-    found = pd.DataFrame(ratios, index=values.index, columns=arms)
-    return {arm: found[arm].dropna() for arm in arms if arm != baseline}
+    effects = pd.DataFrame(ratios, index=values.index, columns=arms)
+    return {arm: effects[arm].dropna() for arm in arms if arm != baseline}

@@ -88,12 +88,12 @@ def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFram
 
     If there is none, the result is the gap that covers this window. The columns are those of `gaps`.
     """
-    found = gaps(ticks)
-    own = found[(found["start_ns"] >= start_ns) & (found["start_ns"] < end_ns)]
-    if own.empty:
-        end_of_gap_ns = found["start_ns"] + found["gap_ms"] * NS_PER_MS
-        own = found[(found["start_ns"] < start_ns) & (end_of_gap_ns >= end_ns)]
-    return own.reset_index(drop=True)
+    all_gaps = gaps(ticks)
+    inside = all_gaps[(all_gaps["start_ns"] >= start_ns) & (all_gaps["start_ns"] < end_ns)]
+    if inside.empty:
+        end_of_gap_ns = all_gaps["start_ns"] + all_gaps["gap_ms"] * NS_PER_MS
+        inside = all_gaps[(all_gaps["start_ns"] < start_ns) & (end_of_gap_ns >= end_ns)]
+    return inside.reset_index(drop=True)
 
 
 def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float64]:
@@ -109,8 +109,8 @@ def tick_metrics(ticks: pd.DataFrame, start_ns: int, end_ns: int, budget_ns: int
     """
     window = ticks[(ticks["start_ns"] >= start_ns) & (ticks["start_ns"] < end_ns)]
     numbers = np.unique(window["tick"].to_numpy(dtype="int64"))
-    found = gaps_between(ticks, start_ns, end_ns)
-    gap = found["gap_ms"].to_numpy(dtype="float64")
+    inside = gaps_between(ticks, start_ns, end_ns)
+    gap = inside["gap_ms"].to_numpy(dtype="float64")
     once = window.drop_duplicates("tick")
     busy = (once["end_ns"] - once["start_ns"]).dropna().to_numpy("float64") / NS_PER_MS
     budget = budget_ns / NS_PER_MS
@@ -130,7 +130,7 @@ def tick_metrics(ticks: pd.DataFrame, start_ns: int, end_ns: int, budget_ns: int
         mspt_p50_ms=estimate(busy, 0.5),
         mspt_p95_ms=estimate(busy, 0.95),
         mspt_max_ms=float(busy.max()) if any_busy else None,
-        missing=int(found["skipped"].clip(lower=0).sum()),
+        missing=int(inside["skipped"].clip(lower=0).sum()),
         duplicate=len(window) - numbers.size,
         late=int(np.sum(gap >= LATE * budget)),
     )

@@ -90,7 +90,7 @@ def summarise(timings: pd.DataFrame) -> Summary:
 
 def spread(values: npt.NDArray[np.float64]) -> Spread:
     """Returns the spread of times in ns."""
-    p50, p99 = (None if found is None else found.value for found in (stats.quantile(values, q) for q in (0.5, 0.99)))
+    p50, p99 = (stats.estimate(values, q) for q in (0.5, 0.99))
     return Spread(p50=p50, p99=p99, max=float(values.max()) if len(values) else None)
 
 

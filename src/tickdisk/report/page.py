@@ -11,7 +11,7 @@ from tickdisk.compare import read_summary
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation import record
 from tickdisk.foundation.files import write_text
-from tickdisk.foundation.numbers import joined_list
+from tickdisk.foundation.numbers import joined_list, percent
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.report.answers import ANSWERS, Answers, Asked
@@ -66,6 +66,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         is_smoke=scale == "smoke",
         cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
+        confidence=percent(plan.config.decision.confidence),
         baseline=_baseline(Asked.of(plan), evidence),
         verdicts=list(dict.fromkeys(claim.verdict for claim in evidence.claims.values())),
         studies=list(dict.fromkeys(claim.experiment for claim in claims)),

@@ -48,6 +48,9 @@ def _state_design(said: Statement, plan: Plan) -> None:
     decision = config.decision
     said.fact("margin", decision.margin, "", source=_PLAN)
     said.fact("alpha", decision.alpha, "", source=_PLAN)
+    said.fact("confidence", decision.confidence, "share", source=_PLAN, note="confidence of intervals")
+    note = "confidence of an interval, of which each end is a bound at the level alpha"
+    said.fact("bound_confidence", 1 - 2 * decision.alpha, "share", source=_PLAN, note=note)
     said.fact("minimum_lives", decision.minimum_lives, "lives", source=_PLAN)
     said.fact("control_minimum_lives", decision.control_minimum_lives, "lives", source=_PLAN)
     said.fact("enough_requests", decision.enough_requests, "requests", source=_PLAN)

@@ -105,13 +105,13 @@ class LifeCaptures:
         If all arms have the same tool, the tables of requests and of waits and the compressed raw capture are also written into
         `folder`. Only files below `root` count, the folder of the world on the device.
         """
-        found = []
+        captures = []
         for part in self._parts:
             capture = trace.parse(part.raw, samples, classify=self._classify, root=root)
-            found.append(ArmCapture(arm=part.arm, **dict(capture.summary)))
+            captures.append(ArmCapture(arm=part.arm, **dict(capture.summary)))
             if len(set(self._tools.values())) == 1:
                 table.write("requests", folder / "requests.parquet", capture.requests)
                 if capture.waits is not None:
                     table.write("waits", folder / "waits.parquet", capture.waits)
                 compress(part.raw.path, folder / "raw")
-        return found
+        return captures

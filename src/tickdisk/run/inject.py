@@ -18,12 +18,12 @@ def injections_table(
     stall of the device does not take place if no request arrives before the next one is due.
     """
     burns = markers[markers["name"] == "burn"]
-    made: dict[str, list[tuple[int, int]]] = {
+    stalls_of: dict[str, list[tuple[int, int]]] = {
         "device_stall": [(int(begin), int(end)) for begin, end in stalls],
         "cpu_stall": list(zip(burns["before_ns"].tolist(), burns["after_ns"].tolist(), strict=True)),
     }
     rows: list[tuple[str, int, int, int]] = []
-    for kind, times in made.items():
+    for kind, times in stalls_of.items():
         dues = sorted(started_ns + round(injection.due_s * 1e9) for injection in planned if injection.kind == kind)
         for begin_ns, end_ns in times:
             before = [due_ns for due_ns in dues if due_ns <= begin_ns]

@@ -112,10 +112,10 @@ def _of_actions(life: PlayedLife) -> Iterator[str]:
     offered = sum(count.offered for count in client.actions.values())
     failed = {kind: count.failed for kind, count in client.actions.items() if count.failed}
     timed_out = {kind: count.timed_out for kind, count in client.actions.items() if count.timed_out}
-    for lost, said in ((failed, "failed"), (timed_out, "timed out")):
+    for lost, outcome in ((failed, "failed"), (timed_out, "timed out")):
         if lost:
             kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(lost.items()))
-            yield f"{sum(lost.values())} of {offered} actions {said}: {kinds}"
+            yield f"{sum(lost.values())} of {offered} actions {outcome}: {kinds}"
     if client.interrupted and life.ended is None:
         yield "the players were interrupted before all of their actions had ended"
 

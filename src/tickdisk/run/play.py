@@ -121,8 +121,8 @@ def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: in
     actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
 
 
-def _ended(stage: Stage, epochs: list[PlayedEpoch], at_ns: int, said: str) -> Ended:
+def _ended(stage: Stage, epochs: list[PlayedEpoch], at_ns: int, message: str) -> Ended:
     """Returns the end of a server that ended by itself, in which no epoch is named before the first and after the last."""
     last = epochs[-1] if epochs else None
     epoch = last.epoch if last is not None and at_ns < last.end_ns else None
-    return Ended(epoch=epoch, arm=stage.life.first_arm if last is None else last.arm, at_ns=at_ns, said=said)
+    return Ended(epoch=epoch, arm=stage.life.first_arm if last is None else last.arm, at_ns=at_ns, said=message)

@@ -16,7 +16,7 @@ class Progress:
 
     def line(self, cell: Cell) -> str:
         """Returns a line such as `cell 3 of 17, switchback on luanti, block 3, about 12 min left (until 14:05)`."""
-        left_s = sum(other.seconds for other in self._cells if not has_run(self._runs / other.hash))
-        position = [other.hash for other in self._cells].index(cell.hash) + 1
+        left_s = sum(planned.seconds for planned in self._cells if not has_run(self._runs / planned.hash))
+        position = [planned.hash for planned in self._cells].index(cell.hash) + 1
         until = time.strftime("%H:%M", time.localtime(time.time() + left_s))
         return f"cell {position} of {len(self._cells)}, {cell.title}, about {max(1, round(left_s / 60))} min left (until {until})"

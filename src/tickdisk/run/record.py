@@ -27,6 +27,8 @@ class CpuRecorder:
     def __init__(self) -> None:
         self._used: dict[str, Callable[[], int | None]] = {}
         self._rows: list[tuple[int, str, int]] = []
+        self._lock = threading.Lock()
+        """It is held while rows are added, which both the caller of `follow` and the recorder's thread do."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cpu", daemon=True)
 
@@ -40,7 +42,9 @@ class CpuRecorder:
 
     def follow(self, process: str, pid: int, *, thread: int | None = None) -> None:
         """Samples a process, or one `thread` of it, from now on. Another one of the same name in the table takes its place."""
-        self._used[process] = partial(host.cpu_ns, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
+        use = partial(host.cpu_ns, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
+        with self._lock:
+            self._used[process] = use
         self._sample()
 
     def table(self) -> pd.DataFrame:
@@ -52,10 +56,11 @@ class CpuRecorder:
             self._sample()
 
     def _sample(self) -> None:
-        for process, use in list(self._used.items()):
-            used = use()
-            if used is not None:
-                self._rows.append((time.monotonic_ns(), process, used))
+        with self._lock:
+            for process, use in self._used.items():
+                used = use()
+                if used is not None:
+                    self._rows.append((time.monotonic_ns(), process, used))
 
 
 def compress(path: Path, folder: Path) -> None:

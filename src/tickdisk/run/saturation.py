@@ -19,16 +19,16 @@ def saturated_arms(client: ClientStatus, epochs: Sequence[PlayedEpoch], arms: It
     belongs to the epoch in whose steady part its middle lies. If the life has one arm only, the whole life counts. The start of
     the trace is `started_ns` on CLOCK_MONOTONIC.
     """
-    wanted = list(arms)
-    found = {}
-    for arm in wanted:
+    names = list(arms)
+    saturated = {}
+    for arm in names:
         steady = [(row.steady_ns, row.end_ns) for row in epochs if row.arm == arm]
         seconds = [
             second
             for second in client.lag_seconds
-            if len(wanted) == 1 or any(begin <= started_ns + second.second * _S + _S // 2 < end for begin, end in steady)
+            if len(names) == 1 or any(begin <= started_ns + second.second * _S + _S // 2 < end for begin, end in steady)
         ]
         samples, over = sum(second.samples for second in seconds), sum(second.over for second in seconds)
         if over > (_ALLOWED_SHARE * samples if samples >= _ENOUGH else 0):
-            found[arm] = f"client saturated: {over} of {samples} of its timers fired more than {client.max_lag_ms:g} ms late"
-    return found
+            saturated[arm] = f"client saturated: {over} of {samples} of its timers fired more than {client.max_lag_ms:g} ms late"
+    return saturated

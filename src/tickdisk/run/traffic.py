@@ -71,7 +71,7 @@ def measure_traffic(
     running = kind.start(world, port=server.PORT, folder=fast, logs=logs)
     try:
         time.sleep(_SETTLES_S)
-        idle = _counted(running.pid, 0, _IDLE_S)
+        idle = _counted(running, 0, _IDLE_S)
         trace = folder / "players.jsonl"
         expected = player.write_trace(trace, _events(players, seconds))
         started_ns = time.monotonic_ns() + _S
@@ -79,7 +79,7 @@ def measure_traffic(
         with player.start_players(kind.clients, f"127.0.0.1:{server.PORT}", trace, started_ns, fast, logs) as clients:
             begin_s = started_ns / _S + _JOINS_S + _SETTLES_S
             time.sleep(max(0.0, begin_s - time.monotonic()))
-            busy = _counted(running.pid, players, seconds)
+            busy = _counted(running, players, seconds)
             if clients.wait(_END_S + _STOP_S) != 0:
                 raise TickdiskError(f"the clients of {kind.title} failed: {clients.tail(2)}")
         running.stop(_STOP_S)
@@ -118,16 +118,16 @@ def _events(players: int, seconds: float) -> list[player.Event]:
     return events
 
 
-def _counted(pid: int, players: int, seconds: float) -> Traffic:
-    """Counts the packets on the loopback device for some time."""
-    before, started_ns = _loopback(), time.monotonic_ns()
-    used_ns = host.cpu_ns(pid) or 0
+def _counted(running: server.RunningServer, players: int, seconds: float) -> Traffic:
+    """Counts the packets on the loopback device for some time. Raises TickdiskError if the server ends before that."""
+    before, started_ns, used_before_ns = _loopback(), time.monotonic_ns(), host.cpu_ns(running.pid)
     time.sleep(seconds)
-    after, ended_ns = _loopback(), time.monotonic_ns()
+    after, ended_ns, used_ns = _loopback(), time.monotonic_ns(), host.cpu_ns(running.pid)
+    if used_before_ns is None or used_ns is None or not running.alive():
+        raise TickdiskError(f"the server ended while its traffic was measured: {running.last_words()}")
     length_s = (ended_ns - started_ns) / _S
     size, packets = ((later - sooner) / length_s for sooner, later in zip(before, after, strict=True))
-    share = ((host.cpu_ns(pid) or used_ns) - used_ns) / (ended_ns - started_ns)
-    return Traffic(players, length_s, size, packets, share)
+    return Traffic(players, length_s, size, packets, (used_ns - used_before_ns) / (ended_ns - started_ns))
 
 
 def _loopback() -> tuple[int, int]:

@@ -85,8 +85,10 @@ def write_life(
     if ending.played.extents is not None:
         table.write("extents", stage.folder / "extents.parquet", ending.played.extents.table())
     if stage.life.injections:
-        made = injections_table(stage.life.injections, ending.played.started_ns, ending.status.stalls, recorded.ticks.markers)
-        table.write("injections", stage.folder / "injections.parquet", made)
+        injections = injections_table(
+            stage.life.injections, ending.played.started_ns, ending.status.stalls, recorded.ticks.markers
+        )
+        table.write("injections", stage.folder / "injections.parquet", injections)
     for path in (running.tick_log, fast / player.ACTIONS, fast / DEVICE_LOG, running.server_log):
         compress(path, stage.raw)
     return _record(stage, trace, ending, recorded, captured)

@@ -28,8 +28,8 @@ class BuiltServer(Server):
     def check(self) -> Program:
         """Returns the program that the set-up built for this server. Raises TickdiskError if it was not built."""
         name, pattern = self.version
-        found = re.search(pattern, (self.sources / name).read_text(encoding="utf-8"))
-        return built(self, found[1] if found else "of an unknown version")
+        match = re.search(pattern, (self.sources / name).read_text(encoding="utf-8"))
+        return built(self, match[1] if match else "of an unknown version")
 
     def identity(self) -> str:
         """Returns title and version. Results are also named by digests of sources and compilers, so no checksum is needed."""

@@ -300,8 +300,8 @@ class Server(ABC):
         self._check_world(world, described)
         require_free(port)
         folder.mkdir(parents=True, exist_ok=True)
-        chosen = {**self._settings(self.saving.period_s if save_period_s is None else save_period_s), **(settings or {})}
-        launch = self._launch(program.binary, world, described, port, folder, chosen)
+        used = {**self._settings(self.saving.period_s if save_period_s is None else save_period_s), **(settings or {})}
+        launch = self._launch(program.binary, world, described, port, folder, used)
         log, started = folder / "server.log", time.monotonic()
         child = Child(self.name, launch.command, logs, environment=launch.environment, cores=cores)
         try:
@@ -316,7 +316,7 @@ class Server(ABC):
         except BaseException:
             child.stop(5, signal.SIGKILL)
             raise
-        facts = ServerStart(**asdict(program), settings=chosen, port=port, ready_s=round(time.monotonic() - started, 3))
+        facts = ServerStart(**asdict(program), settings=used, port=port, ready_s=round(time.monotonic() - started, 3))
         return RunningServer(child, folder / "ticks.csv", log, facts, self.errors)
 
     def _generator(self, launch: Launch, result: Path, log: Path, logs: Path, timeout_s: float) -> Any:
@@ -334,5 +334,5 @@ class Server(ABC):
 
     def _check_world(self, world: Path, described: Mapping[str, Any]) -> None:
         if described.get("server") != self.name:
-            other = described.get("server", "an older version of this project")
-            raise TickdiskError(f"{world} holds a world of {other}, which {self.title} cannot read; name another folder")
+            named = described.get("server", "an older version of this project")
+            raise TickdiskError(f"{world} holds a world of {named}, which {self.title} cannot read; name another folder")

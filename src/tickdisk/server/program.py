@@ -25,8 +25,8 @@ def environment() -> dict[str, str]:
 
 def built(server: Server, version: str) -> Program:
     """Returns the program of a server that the set-up built. Raises TickdiskError if it was not built."""
-    found = process.built(str(server.needs.built))
-    return Program(str(found), version, sha256_of([found]))
+    binary = process.built(str(server.needs.built))
+    return Program(str(binary), version, sha256_of([binary]))
 
 
 def log_lines(log: Path) -> list[str]:

@@ -21,4 +21,4 @@ def named(name: str) -> Server:
 
 def classify(path: Path | str) -> DataType:
     """Returns what kind of data a file holds, by the first server that knows its path. It is `other` if none does."""
-    return next((kind for one in SERVERS.values() if (kind := one.classify(path)) != "other"), "other")
+    return next((kind for server in SERVERS.values() if (kind := server.classify(path)) != "other"), "other")

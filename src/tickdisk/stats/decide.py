@@ -36,6 +36,11 @@ class Plan:
     alpha: float
     """Two-sided level of every test."""
 
+    @property
+    def confidence(self) -> float:
+        """Confidence of every interval."""
+        return 1 - self.alpha
+
 
 @dataclass(frozen=True)
 class Roles:

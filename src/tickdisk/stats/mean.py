@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 ALPHA = 0.05
-"""One minus the confidence of an interval for which no plan says another."""
+"""Level of tests and one minus the confidence of intervals in a command that has no plan. A study has those of its plan."""
 
 
 @dataclass(frozen=True)

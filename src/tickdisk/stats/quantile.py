@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from tickdisk.stats.mean import ALPHA
-
 
 @dataclass(frozen=True)
 class Quantile:
@@ -32,7 +30,7 @@ def minimum_n(q: float) -> int:
     return ceil(1 / (1 - Fraction(str(max(q, 1 - q)))))
 
 
-def minimum_n_interval(q: float, level: float = 1 - ALPHA) -> int:
+def minimum_n_interval(q: float, level: float) -> int:
     """Returns the smallest sample size for which two order statistics enclose a quantile with probability `level` (Wilks 1941).
 
     At 95 % the size is 6 for the median, 59 for p95, 299 for p99 and 2995 for p99.9.
@@ -52,12 +50,11 @@ def estimate(values: ArrayLike, q: float) -> float | None:
     return None if sample.size < minimum_n(q) else float(np.quantile(sample, q, method="median_unbiased"))
 
 
-def quantile(values: ArrayLike, q: float, level: float = 1 - ALPHA) -> Quantile | None:
+def quantile(values: ArrayLike, q: float, level: float) -> Quantile | None:
     """Estimates a quantile of a sample of the shape (n,) as `estimate` does, with an interval in the same unit.
 
-    The interval's ends are the closest order statistics that
-    enclose the quantile with a probability of at least `level`, for independent values (Hahn and Meeker 1991, section 5.2). Ticks
-    are not independent.
+    The interval's ends are the closest order statistics that enclose the quantile with a probability of at least `level`, for
+    independent values (Hahn and Meeker 1991, section 5.2). Ticks are not independent.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     n, value = ordered.size, estimate(ordered, q)

@@ -92,8 +92,8 @@ class FileHistory:
         `fd` and `ns` name the columns of `frame` for descriptor and time, beside its column process. Rows are sorted by time.
         """
         keys = frame[["process", fd, ns]].rename(columns={fd: "fd", ns: "at"})
-        found = pd.merge_asof(keys, self.changes, left_on="at", right_on="ns", by=["process", "fd"], allow_exact_matches=False)
-        return pd.Series(found["opened"].fillna(CLOSED).astype(np.int64).to_numpy(), index=frame.index)
+        changes = pd.merge_asof(keys, self.changes, left_on="at", right_on="ns", by=["process", "fd"], allow_exact_matches=False)
+        return pd.Series(changes["opened"].fillna(CLOSED).astype(np.int64).to_numpy(), index=frame.index)
 
 
 def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory:
@@ -109,7 +109,7 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory
     rare = calls[calls["number"].isin(_CHANGING) | calls["path"].notna()].rename(columns={"length": "second", "offset": "third"})
     for process, snapshot in numbers.items():
         follower.begin(process, snapshot, rare)
-    for _, step in sorted(_steps(rare, reading.events), key=lambda one: one[0]):
+    for _, step in sorted(_steps(rare, reading.events), key=lambda timed_step: timed_step[0]):
         follower.event(step) if isinstance(step, Event) else follower.call(step)
     changes = pd.DataFrame(follower.changes, columns=_Change._fields).astype(np.int64).sort_values("ns", kind="stable")
     followed = FileHistory(
@@ -128,18 +128,18 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory
 
 def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     started = {snapshot["started"]: snapshot for snapshot in snapshots}
-    births = [(event.process, event.a // _TICK_NS) for event in reading.events if event.kind == "thread" and event.a]
-    found = {process: started[tick] for process, tick in births if tick in started}
-    unseen = [snapshot for snapshot in snapshots if snapshot not in found.values()]
-    born = {event.a for event in reading.events if event.kind == "newtask"} | {
+    births = [(event.process, event.born_ns // _TICK_NS) for event in reading.events if event.kind == "thread" and event.born_ns]
+    matched = {process: started[tick] for process, tick in births if tick in started}
+    unseen = [snapshot for snapshot in snapshots if snapshot not in matched.values()]
+    born = {event.child for event in reading.events if event.kind == "newtask"} | {
         event.process for event in reading.events if event.kind == "exec"
     }
     seen = pd.concat([reading.calls["process"], reading.faults["process"]])
-    strangers = set(map(int, seen.unique())) - born - found.keys()
+    strangers = set(map(int, seen.unique())) - born - matched.keys()
     if len(unseen) == len(strangers) == 1:
         # The process never left its core, so bpftrace did not print its start. Only one snapshot is left for it.
-        found[strangers.pop()] = unseen[0]
-    return found
+        matched[strangers.pop()] = unseen[0]
+    return matched
 
 
 def _steps(rare: pd.DataFrame, events: list[Event]) -> Iterator[tuple[int, Any]]:
@@ -177,11 +177,11 @@ class _Follower:
         """Takes in a new process, which has its parent's descriptors, or a new program, for which exec closes some of them."""
         if event.kind == "newtask":
             parent = self._processes.get(event.process)
-            if parent is not None and not event.b & CLONE_THREAD:
-                self.since[event.a] = event.ns
-                child = self._processes[event.a] = _Process(parent.root, parent.cwd)
+            if parent is not None and not event.clone_flags & CLONE_THREAD:
+                self.since[event.child] = event.ns
+                child = self._processes[event.child] = _Process(parent.root, parent.cwd)
                 for fd, entry in parent.table.items():
-                    self._set(event.a, child, fd, event.ns, entry)
+                    self._set(event.child, child, fd, event.ns, entry)
         elif event.process not in self._processes:
             self.since[event.process] = event.ns
             self._processes[event.process] = _Process()

@@ -38,8 +38,8 @@ def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[
         for number in range(rounds):
             for index in rng.permutation(len(tools)):
                 tool = tools[index]
-                made = preads // _STRACE_DIVISOR if tool and tool.startswith("strace") else preads
-                words = [sys.executable, "-P", str(_WORKLOAD), str(fast / "file"), str(made)]
+                preads_of_tool = preads // _STRACE_DIVISOR if tool and tool.startswith("strace") else preads
+                words = [sys.executable, "-P", str(_WORKLOAD), str(fast / "file"), str(preads_of_tool)]
                 command = Command(words, output=fast / "elapsed", cores=cores.server)
                 if tool is None:
                     with Launched(command, []) as untraced:
@@ -49,7 +49,7 @@ def micro_cost(*, rounds: int, preads: int, seed: int, logs: Path, tools: tuple[
                 else:
                     captured, lost = _traced(tool, command, fast, logs, cores.others)
                 elapsed_ns = int((fast / "elapsed").read_text())
-                rows.append((number, tool or "none", made, elapsed_ns / made, captured, lost))
+                rows.append((number, tool or "none", preads_of_tool, elapsed_ns / preads_of_tool, captured, lost))
     return pd.DataFrame(rows, columns=["round", "tool", "preads", "ns_per_pread", "events", "lost_events"])
 
 

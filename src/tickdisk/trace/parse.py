@@ -42,8 +42,8 @@ def parse(
     is given.
     """
     facts = raw.facts
-    made = _of_bpftrace(raw) if facts["tool"] == "bpftrace" else _of_strace(raw, clocks)
-    requests = made.requests
+    parsed = _of_bpftrace(raw) if facts["tool"] == "bpftrace" else _of_strace(raw, clocks)
+    requests = parsed.requests
     requests["level"], requests["data"] = "syscall", _classified(requests["file"], classify, root)
     requests = requests.sort_values("start_ns", kind="stable", ignore_index=True)
     requests["seq"] = requests.index
@@ -54,20 +54,20 @@ def parse(
         started_ns=facts["started_ns"],
         ended_ns=facts["ended_ns"],
         requests=len(requests),
-        lines=made.lines,
-        events=made.events,
-        unfinished=made.unfinished,
-        cut_paths=made.cut_paths,
-        lost_events=made.lost + facts.get("lost_printed", 0),
-        rejected=len(made.rejects),
-        rejects=tuple(made.rejects),
+        lines=parsed.lines,
+        events=parsed.events,
+        unfinished=parsed.unfinished,
+        cut_paths=parsed.cut_paths,
+        lost_events=parsed.lost + facts.get("lost_printed", 0),
+        rejected=len(parsed.rejects),
+        rejects=tuple(parsed.rejects),
         offsets_unknown=int((moves & requests["offset"].isna() & ~failed).sum()),
         files_unknown=int((requests["file"].isna() & (requests["call"] != "sync")).sum()),
-        **dict(made.left_out),
+        **dict(parsed.left_out),
         missing=tuple(facts.get("missing", [])),
         faults=facts.get("faults"),
     )
-    return Capture(requests, made.waits, summary)
+    return Capture(requests, parsed.waits, summary)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Made:
 
 def _named(rows: pd.DataFrame, names: pd.DataFrame) -> "pd.Series[str]":
     """Returns the name of each row's thread when the row began, or else its first captured name, or an empty text."""
-    found = pd.merge_asof(
+    named = pd.merge_asof(
         rows[["thread", "start_ns"]].assign(row=rows.index).sort_values("start_ns"),
         names,
         left_on="start_ns",
@@ -141,7 +141,7 @@ def _named(rows: pd.DataFrame, names: pd.DataFrame) -> "pd.Series[str]":
         by="thread",
     ).set_index("row")["text"]
     first = names.drop_duplicates("thread").set_index("thread")["text"]
-    return found.reindex(rows.index).astype(object).fillna(rows["thread"].map(first).astype(object)).fillna("")
+    return named.reindex(rows.index).astype(object).fillna(rows["thread"].map(first).astype(object)).fillna("")
 
 
 def _classified(files: "pd.Series[str]", classify: Callable[[str], str] | None, root: Path | None) -> "pd.Series[str]":

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.trace.program import FAULT, TEXT_BYTES
-from tickdisk.trace.reading import CALL_COLUMNS, FAULT_COLUMNS, WAIT_COLUMNS, Event, Integers, Reading, frame, text
+from tickdisk.trace.reading import CALL_COLUMNS, EVENT_NUMBERS, FAULT_COLUMNS, WAIT_COLUMNS, Event, Integers, Reading, frame, text
 
 _REQUEST = re.compile(rb"^@r[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){6})\)$", re.MULTILINE)
 _WAIT = re.compile(rb"^@w[01]\[(\d+, \d+)\]: \((-?\d+(?:, -?\d+){7}), (.*)\)$", re.MULTILINE)
@@ -55,21 +55,23 @@ def _pair(words: tuple[bytes, bytes]) -> tuple[int, int]:
     return int(words[0]), int(words[1])
 
 
-def _event(kind: bytes, process: bytes, thread: bytes, ns: bytes, a: bytes, b: bytes, c: bytes, name: bytes) -> Event:
-    return Event(kind.decode(), int(process), int(thread), int(ns), int(a), int(b), int(c), text(name))
+def _event(kind: bytes, process: bytes, thread: bytes, ns: bytes, *rest: bytes) -> Event:
+    word, numbers, name = kind.decode(), map(int, rest[:-1]), rest[-1]
+    fields = dict(zip(EVENT_NUMBERS.get(word, ()), numbers, strict=False))
+    return Event(word, int(process), int(thread), int(ns), text(name), **fields)
 
 
-def _waits(found: list[tuple[bytes, bytes, bytes]], off: list[tuple[bytes, bytes]]) -> pd.DataFrame:
+def _waits(ended_waits: list[tuple[bytes, bytes, bytes]], open_waits: list[tuple[bytes, bytes]]) -> pd.DataFrame:
     """Returns the waits. A wait that was under way when the capture ended has end_ns 0."""
     # The key has thread and start. The value has end, wake-up, state, number of the call, its descriptor, its start, waker and
     # number of the waker's call.
-    ended = _rows([key + b"," + value for key, value, _ in found], 10)
+    ended = _rows([key + b"," + value for key, value, _ in ended_waits], 10)
     # The value has start, state, number of the call, its descriptor and its start.
-    rest = _rows([thread + b"," + value for thread, value in off], 6)
+    rest = _rows([thread + b"," + value for thread, value in open_waits], 6)
     zero = np.zeros(len(rest), dtype=np.int64)
     open_ended = np.column_stack([rest[:, 0], rest[:, 1], zero, zero, rest[:, 2], rest[:, 3], rest[:, 4], rest[:, 5], zero, zero])
     waits = frame(WAIT_COLUMNS, np.concatenate([ended, open_ended]))
-    waits["waker_name"] = [text(name) for _, _, name in found] + [""] * len(rest)
+    waits["waker_name"] = [text(name) for _, _, name in ended_waits] + [""] * len(rest)
     return _in_order(waits)
 
 

@@ -50,17 +50,17 @@ def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mappi
     reader.end()
     requests = table.frame("requests", native_table.requests_of(reader, "syscall", 0))
     skipped = reader.skipped
-    others = {kind.removeprefix(_CALL): count for kind, count in skipped.items() if kind.startswith(_CALL)}
+    other_calls = {kind.removeprefix(_CALL): count for kind, count in skipped.items() if kind.startswith(_CALL)}
     left_out = LeftOut(
         not_files=sum(skipped.get(kind, 0) for kind in _NOT_FILES),
         other_processes=skipped.get(_OTHER_PROCESSES, 0),
-        not_followed={name: count for name, count in others.items() if name in NOT_FOLLOWED},
+        not_followed={name: count for name, count in other_calls.items() if name in NOT_FOLLOWED},
     )
     return StraceReading(
         requests=requests,
         lines=reader.lines,
         rejects=[decoded(line) for _, _, line in reader.take_rejects()],
-        calls=len(requests) + sum(others.values()) + left_out.not_files + left_out.other_processes,
+        calls=len(requests) + sum(other_calls.values()) + left_out.not_files + left_out.other_processes,
         unfinished=reader.unfinished,
         left_out=left_out,
         cut_paths=skipped.get(_CUT, 0),

@@ -1,6 +1,6 @@
 """The form into which the output of bpftrace is read: calls, page faults, waits, and rare events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,14 +33,14 @@ _TIMES = {"start_ns", "end_ns", "woken_ns", "call_ns"}
 class Event(NamedTuple):
     """A rare event of a capture, which names a thread or a file, or tells when a thread or a program begins or ends.
 
-    `ns` is its time, and `process` and `thread` are the numbers of the thread in which it happened. The fields `a`, `b`, `c` and
-    `text` depend on its `kind`, and are 0 or empty where the kind has no use for them.
+    `ns` is its time, and `process` and `thread` are the numbers of the thread in which it happened. The fields from `text` on are
+    0 or empty if the `kind` of the event does not have them, or if they are not known.
 
-    - thread: `text` is the thread's name, and `a` is the start of its process in ns since boot, or 0 if it is not known.
-    - newtask: `a` is the number of the new thread, and `b` has the flags of clone.
+    - thread: `text` is the thread's name, and `born_ns` the start of its process in ns since boot.
+    - newtask: `child` is the number of the new thread, and `clone_flags` has the flags of clone.
     - end: The thread has ended.
-    - exec: `a` is the device and `b` the inode of the new program, or 0 if they are not known, and `text` is its path.
-    - inode: `a` is a descriptor that mmap maps, `b` the device and `c` the inode of its file.
+    - exec: `device` and `inode` are those of the new program, and `text` is its path.
+    - inode: `fd` is a descriptor that mmap maps, and `device` and `inode` are those of its file.
     - path, to: `text` is the first or the second path of the call that ends.
     """
 
@@ -48,10 +48,22 @@ class Event(NamedTuple):
     process: int
     thread: int
     ns: int
-    a: int = 0
-    b: int = 0
-    c: int = 0
     text: str = ""
+    born_ns: int = 0
+    child: int = 0
+    clone_flags: int = 0
+    fd: int = 0
+    device: int = 0
+    inode: int = 0
+
+
+EVENT_NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "thread": ("born_ns",),
+    "newtask": ("child", "clone_flags"),
+    "exec": ("device", "inode"),
+    "inode": ("fd", "device", "inode"),
+}
+"""For each kind of events, the fields of `Event` that stand for its numbers in a line of bpftrace's output, in their order."""
 
 
 @dataclass
@@ -96,9 +108,9 @@ class Reading:
 
     def of(self, kind: str) -> pd.DataFrame:
         """Returns the events of one kind in the order of their times, with a column for each field."""
-        found = [event for event in self.events if event.kind == kind]
-        table = pd.DataFrame(found, columns=list(Event._fields)).sort_values("ns", kind="stable", ignore_index=True)
-        return table.astype(dict.fromkeys(("process", "thread", "ns", "a", "b", "c"), np.int64))
+        events = [event for event in self.events if event.kind == kind]
+        table = pd.DataFrame(events, columns=list(Event._fields)).sort_values("ns", kind="stable", ignore_index=True)
+        return table.astype(dict.fromkeys((name for name in Event._fields if name not in ("kind", "text")), np.int64))
 
 
 def frame(columns: tuple[str, ...], rows: Integers) -> pd.DataFrame:

@@ -48,8 +48,8 @@ class RawCapture:
         raw = self.path.read_bytes()
         if raw.startswith(_ZSTD):
             raw = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
-        text, found, facts = raw.rpartition(_FACTS)
-        if not found:
+        text, separator, facts = raw.rpartition(_FACTS)
+        if not separator:
             raise TickdiskError(f"{self.path} is not a complete capture, because its last line has no facts; capture again")
         return text, json.loads(facts)
 

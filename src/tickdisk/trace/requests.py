@@ -44,8 +44,8 @@ def request_rows(
     """
     called, no_file = _call_rows(reading.calls, followed)
     every = faults == FAULT_POINTS[0]
-    chosen = reading.faults if every else reading.faults[~reading.in_call(reading.faults)]
-    faulted = _fault_rows(chosen, _inodes(reading, followed))
+    counted = reading.faults if every else reading.faults[~reading.in_call(reading.faults)]
+    faulted = _fault_rows(counted, _inodes(reading, followed))
     rows = pd.concat([called, faulted.astype(called.dtypes)], ignore_index=True)
     no_file = no_file.reindex(rows.index, fill_value=False)
     since = rows["process"].map(followed.since)
@@ -103,19 +103,19 @@ def _fault_rows(faults: pd.DataFrame, inodes: dict[tuple[int, int], str]) -> pd.
 
 def _inodes(reading: Reading, followed: FileHistory) -> dict[tuple[int, int], str]:
     """Returns the paths of the files that may be mapped, by device and inode."""
-    found = {}
+    paths = {}
     for snapshot in followed.snapshots.values():
         for _, _, _, device, inode, path in snapshot["maps"]:
             major, minor = map(int, device.split(":"))
-            found[major << _MINOR_BITS | minor, inode] = path
+            paths[major << _MINOR_BITS | minor, inode] = path
     for event in reading.events:
         if event.kind == "exec" and event.text.startswith("/"):
-            found[event.a, event.b] = event.text
+            paths[event.device, event.inode] = event.text
     inodes = reading.of("inode")
-    for device, inode, opened in zip(inodes["b"], inodes["c"], followed.at(inodes, "a", "ns"), strict=True):
+    for device, inode, opened in zip(inodes["device"], inodes["inode"], followed.at(inodes, "fd", "ns"), strict=True):
         if opened != CLOSED:
-            found[device, inode] = followed.opened[opened].path
-    return found
+            paths[device, inode] = followed.opened[opened].path
+    return paths
 
 
 def _fill_msync(rows: pd.DataFrame, calls: pd.DataFrame, followed: FileHistory) -> None:
@@ -129,10 +129,12 @@ def _fill_msync(rows: pd.DataFrame, calls: pd.DataFrame, followed: FileHistory) 
     order = maps.sort_values("end_ns")[["process", "end_ns", "result", "length", "offset", "file"]].itertuples(index=False)
     mapped += [(process, ns, start, start + length, offset, path) for process, ns, start, length, offset, path in order]
     synced = calls[calls["number"] == CALLS["msync"].number]
-    found: list[tuple[str | None, int | None]] = []
+    places: list[tuple[str | None, int | None]] = []
     for process, ns, address in zip(synced["process"], synced["start_ns"], synced["offset"], strict=True):
-        regions = (one for one in reversed(mapped) if one[0] == process and one[1] < ns and one[2] <= address < one[3])
+        regions = (
+            region for region in reversed(mapped) if region[0] == process and region[1] < ns and region[2] <= address < region[3]
+        )
         _, _, start, _, offset, path = next(regions, (0, 0, 0, 0, None, None))
-        found.append((path, None if offset is None else offset + address - start))
-    rows.loc[synced.index, "file"] = [path for path, _ in found]
-    rows.loc[synced.index, "offset"] = pd.array([offset for _, offset in found], dtype="Int64")
+        places.append((path, None if offset is None else offset + address - start))
+    rows.loc[synced.index, "file"] = [path for path, _ in places]
+    rows.loc[synced.index, "offset"] = pd.array([offset for _, offset in places], dtype="Int64")

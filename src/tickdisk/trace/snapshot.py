@@ -19,11 +19,11 @@ def snapshot(pid: int) -> dict[str, Any]:
     each thread. `files` has [path, flags, position, size] for each descriptor. `maps` has [start, end, offset, device as
     major:minor, inode, path] for each mapped file. Sockets, pipes and the like have no path and are left out.
     """
-    proc, found = Path(f"/proc/{pid}"), state_of(pid)
+    proc, state = Path(f"/proc/{pid}"), state_of(pid)
     try:
         return {
             "pid": pid,
-            "started": 0 if found is None else found.started,  # a process that is gone has no root either
+            "started": 0 if state is None else state.started,  # a process that is gone has no root either
             "root": str((proc / "root").readlink()),
             "cwd": str((proc / "cwd").readlink()),
             "threads": dict(_threads(proc)),

@@ -131,8 +131,8 @@ def _unescaped(text: bytes) -> bytes:
     """Returns the bytes of a name that strace wrote."""
 
     def byte(match: re.Match[bytes]) -> bytes:
-        said = match[1]
-        return bytes([int(said, 8)]) if said[0] in b"01234567" else bytes([_ESCAPES.get(said[0], said[0])])
+        escape = match[1]
+        return bytes([int(escape, 8)]) if escape[0] in b"01234567" else bytes([_ESCAPES.get(escape[0], escape[0])])
 
     return _ESCAPED.sub(byte, text)
 

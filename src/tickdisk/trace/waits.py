@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tickdisk.foundation.waiting import TimeKind
 from tickdisk.trace.calls import ADDRESS_SPACE_CALLS, CALLS, FILE_CALLS, LOCK_CALLS, NAMES
 from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.reading import Reading
@@ -50,8 +51,8 @@ def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
             call.isin(ADDRESS_SPACE_CALLS) | ((call == _FAULT) & waits["waker_number"].isin(ADDRESS_SPACE_CALLS.values())),
             uninterruptible | (call.isin(FILE_CALLS) & of_file),
         ],
-        ["run_queue", "sleep", "lock", "lock", "io"],
-        "sleep",
+        [kind.value for kind in (TimeKind.RUN_QUEUE, TimeKind.SLEEP, TimeKind.LOCK, TimeKind.LOCK, TimeKind.IO)],
+        TimeKind.SLEEP.value,
     )
     waker = waits["waker"].astype("Int64").where(blocked & (waits["woken_ns"] > 0) & (waits["waker"] > 0))
     waker = waker.where(~number.isin(_FUTEX) | waits["waker_number"].isin(_WAKES_FUTEX))
@@ -68,7 +69,7 @@ def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
         }
     )
     second = first[woken].assign(
-        start_ns=waits["woken_ns"][woken], end_ns=waits["end_ns"][woken], kind="run_queue", waker_name=None
+        start_ns=waits["woken_ns"][woken], end_ns=waits["end_ns"][woken], kind=TimeKind.RUN_QUEUE.value, waker_name=None
     )
     second["waker"] = pd.array([pd.NA] * len(second), dtype="Int64")
     rows = pd.concat([first, second, _absences(reading, followed, started_ns)])
@@ -78,12 +79,12 @@ def wait_rows(reading: Reading, followed: FileHistory, started_ns: int) -> pd.Da
 def _absences(reading: Reading, followed: FileHistory, started_ns: int) -> pd.DataFrame:
     """Returns the intervals in which a thread did not exist, before its beginning or between its end and a next thread."""
     born, ended = reading.of("newtask"), reading.of("end")
-    births = born[born["process"].isin(followed.since.keys())].groupby("a")["ns"].apply(list).to_dict()
+    births = born[born["process"].isin(followed.since.keys())].groupby("child")["ns"].apply(list).to_dict()
     rows = [(thread, started_ns, min(at)) for thread, at in births.items()]
     for thread, ns in ended.loc[ended["process"].isin(followed.since.keys()), ["thread", "ns"]].itertuples(index=False):
         rows.append((thread, ns, min((at for at in births.get(thread, []) if at > ns), default=0)))
     table = pd.DataFrame(rows, columns=["thread", "start_ns", "end_ns"]).astype("int64")
-    return table.assign(kind="absent", call="", waker=pd.array([pd.NA] * len(table), dtype="Int64"), waker_name=None)
+    return table.assign(kind=TimeKind.ABSENT.value, call="", waker=pd.array([pd.NA] * len(table), dtype="Int64"), waker_name=None)
 
 
 def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
@@ -92,8 +93,8 @@ def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.Data
     The kernel handles a fault again after it has waited, so that the same fault is captured twice. The second row is left out.
     """
     faults = requests[requests["op"] == "fault"]
-    ended = waits[(waits["call"] == _FAULT) & (waits["kind"] == "io") & (waits["end_ns"] > 0)]
-    found = pd.merge_asof(
+    ended = waits[(waits["call"] == _FAULT) & (waits["kind"] == TimeKind.IO) & (waits["end_ns"] > 0)]
+    matched = pd.merge_asof(
         faults[["thread", "start_ns"]].assign(row=faults.index).sort_values("start_ns"),
         ended[["thread", "start_ns", "end_ns"]].rename(columns={"start_ns": "out_ns"}).sort_values("out_ns"),
         left_on="start_ns",
@@ -101,7 +102,7 @@ def with_fault_latencies(requests: pd.DataFrame, waits: pd.DataFrame) -> pd.Data
         by="thread",
         direction="forward",
     ).dropna(subset=["out_ns"])
-    last = found.drop_duplicates(["thread", "out_ns"], keep="last")  # A wait belongs to the last fault before it.
+    last = matched.drop_duplicates(["thread", "out_ns"], keep="last")  # A wait belongs to the last fault before it.
     settled = requests.assign(latency_ns=requests["latency_ns"].where(requests["op"] != "fault", 0))
     settled.loc[last["row"], "latency_ns"] = (last["end_ns"] - last["start_ns"]).astype(np.int64).to_numpy()
     ordered = settled.sort_values("start_ns", kind="stable")

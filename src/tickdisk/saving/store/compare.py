@@ -13,7 +13,7 @@ from tickdisk.saving import checkpoint
 from tickdisk.saving.store.calibrated import Calibrated, calibrate, predict
 from tickdisk.saving.store.machine import measure_machine
 from tickdisk.saving.store.trial import Design, interleaved
-from tickdisk.stats import ALPHA, Mean, over_lives, quantile
+from tickdisk.stats import Mean, over_lives, quantile
 
 RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
 """Update rates of the paper, in updates per tick."""
@@ -42,20 +42,20 @@ class Comparison:
     algorithms that the cost model does not know.
     """
 
-    def points(self) -> pd.DataFrame:
+    def points(self, alpha: float) -> pd.DataFrame:
         """Returns the tested trials beside both predictions, with one row for each rate and algorithm that the cost model knows.
 
         Every column of the trials is the median over lives, as in the fit, because a life that other programs disturbed must not
         decide the cost of an algorithm. The columns are those of `tested` without life, and these: lives (number of lives with a
         known overhead), model and calibrated (overhead of each model over the real overhead; NaN where the real overhead is
-        unknown or below 0.01 ms), low and high (90 % interval of calibrated by order statistics of the lives; NaN for fewer than
-        five lives).
+        unknown or below 0.01 ms), low and high (interval of calibrated at confidence 1 - 2 alpha, by order statistics of the
+        lives, so that each end is a bound at level alpha; NaN for too few lives).
         """
         own = self.tested[self.tested["algorithm"].isin(checkpoint.ALGORITHMS)]
         grouped = own.groupby(["rate", "algorithm"], sort=False)
         medians = grouped.median(numeric_only=True).drop(columns="life")
         real = medians["own_ms"].where(medians["own_ms"] >= LEAST_MS)
-        least, most = np.transpose([_interval(lives) for _, lives in grouped["own_ms"]])
+        least, most = np.transpose([_interval(lives, alpha) for _, lives in grouped["own_ms"]])
         return medians.assign(
             lives=grouped["own_ms"].count(),
             model=medians["model_ms"] / real,
@@ -64,14 +64,14 @@ class Comparison:
             high=medians["calibrated_ms"] / np.maximum(least, LEAST_MS),
         ).reset_index()
 
-    def slower(self) -> Mean:
+    def slower(self, alpha: float) -> Mean:
         """Returns the share by which updates of the shadow (see `trials`) take longer while a checkpoint is being written.
 
-        It is the mean over the lives in which it is known.
+        It is the mean over the lives in which it is known, with an interval of confidence 1 - alpha.
         """
-        return over_lives(self.tested["slower"], ALPHA)
+        return over_lives(self.tested["slower"], alpha)
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self, alpha: float) -> pd.DataFrame:
         """Sums up how well both models predict each algorithm, from `points`, with one row for each algorithm that they know.
 
         The columns are algorithm, ranks (Spearman's correlation of real and calibrated overhead over rates, NaN if one of the two
@@ -81,7 +81,7 @@ class Comparison:
         rates (number of rates) and within (number of rates at which the calibrated overhead is within 30 % of the real overhead).
         """
         rows = []
-        for name, own in self.points().groupby("algorithm", sort=False):
+        for name, own in self.points(alpha).groupby("algorithm", sort=False):
             time = own["calibrated_s"] / own["checkpoint_s"]
             rows.append(
                 {
@@ -102,8 +102,8 @@ class Comparison:
         return pd.DataFrame(rows).sort_values("algorithm", key=lambda names: names.map(order), ignore_index=True)
 
 
-def _interval(values: "pd.Series[float]") -> tuple[float, float]:
-    found = quantile(values.dropna(), 0.5, level=0.9)
+def _interval(values: "pd.Series[float]", alpha: float) -> tuple[float, float]:
+    found = quantile(values.dropna(), 0.5, level=1 - 2 * alpha)
     return (found.low, found.high) if found else (math.nan, math.nan)
 
 
@@ -131,11 +131,11 @@ def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], No
     return Comparison(calibrated, fitted, tested.merge(predicted, on=["rate", "algorithm"], how="left"))
 
 
-def lines(found: Comparison) -> Iterator[str]:
+def lines(found: Comparison, alpha: float) -> Iterator[str]:
     """Yields a summary of a comparison for the screen: a line for each algorithm and for each fitted term, and two about the
-    writer.
+    writer. The interval has confidence 1 - alpha.
     """
-    for row in found.summary().itertuples():
+    for row in found.summary(alpha).itertuples():
         yield (
             f"{row.algorithm:28} rank correlation {row.ranks:5.2f}; overhead over the real one: paper's model "
             f"{row.model_least:.2f} to {row.model_most:.2f}, calibrated {row.calibrated_least:.2f} to {row.calibrated_most:.2f}, "
@@ -144,8 +144,8 @@ def lines(found: Comparison) -> Iterator[str]:
         )
     for name, ns in found.calibrated.terms_ns.items():
         yield f"{name:16} {ns:12.2f} ns"
-    share = found.slower()
-    ends = f"[{share.low:+.1%}, {share.high:+.1%}]"
+    share = found.slower(alpha)
+    ends = f"[{share.low:+.1%}, {share.high:+.1%}] ({1 - alpha:.0%} interval)"
     yield f"updates of the shadow take {share.value:+.1%} {ends} longer during a checkpoint, by {share.n} lives"
     yield f"the writer passes an object in {found.calibrated.pass_ns:.0f} ns, and a sync takes {found.calibrated.sync_ms:.1f} ms"
 

@@ -18,17 +18,17 @@ def installed() -> dict[str, str]:
 
     Raises TickdiskError, which says what to install, if the server or its game minetest_game is missing.
     """
-    binary = next((found for name in _NAMES if (found := _which(name))), None)
+    binary = next((path for name in _NAMES if (path := _which(name))), None)
     if binary is None:
         raise TickdiskError(
             "the Luanti server is not installed; install the packages minetest-server and minetest-data "
             "(or put luantiserver into PATH)"
         )
-    said = run([binary, "--version"], what="the Luanti server's --version")
-    version = re.search(r"^\S+ (\d+\.\d+\.\d+\S*)", said)
-    share = re.search(r'STATIC_SHAREDIR="([^"]*)"', said)
+    output = run([binary, "--version"], what="the Luanti server's --version")
+    version = re.search(r"^\S+ (\d+\.\d+\.\d+\S*)", output)
+    share = re.search(r'STATIC_SHAREDIR="([^"]*)"', output)
     if version is None or share is None:
-        raise TickdiskError(f"{binary} --version says {said[:60]!r}, which is no Luanti server; install minetest-server")
+        raise TickdiskError(f"{binary} --version says {output[:60]!r}, which is no Luanti server; install minetest-server")
     game = Path(share[1]) / "games" / "minetest_game"
     if not game.is_dir():
         raise TickdiskError(f"Luanti {version[1]} has no {game}; install the package minetest-data, or minetest_game there")
@@ -36,10 +36,10 @@ def installed() -> dict[str, str]:
 
 
 def _which(name: str) -> Path | None:
-    found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_FOLDERS]))
-    if found is None:
+    command = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_FOLDERS]))
+    if command is None:
         return None
-    path = Path(found).resolve()
+    path = Path(command).resolve()
     with path.open("rb") as file:
         script = file.read(4096)
     # Debian's command is a script that ends in `exec SERVER`: the server itself is what a checksum must cover.

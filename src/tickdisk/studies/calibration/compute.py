@@ -11,6 +11,7 @@ from tickdisk import calibrate, stats
 from tickdisk import device as devices
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.project import read_plan
 
 QUANTILES: Mapping[str, float] = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 _BLOCK_BYTES = 4 << 10
@@ -105,6 +106,8 @@ class Results:
     acceptance: Sequence[Acceptance]
     judged: Mapping[str, Judged]
     """Outcome by percentile, p50 and p99."""
+    confidence: float
+    """Confidence of the intervals of quantiles."""
 
     @property
     def pipes(self) -> list[calibrate.Pipe]:
@@ -151,16 +154,17 @@ def verdict_of_points(holds: Sequence[bool], told: int) -> stats.BoundWord:
     return "kept" if holds and len(holds) >= calibrate.LEAST_JUDGED_SHARE * told else "not valid"
 
 
-def compute(calibration: str, fidelity: str) -> Results:
+def compute(plan: str, *, calibration: str, fidelity: str) -> Results:
     """Compares the realised latency, requests per second and bandwidth of every emulated device with those of its model.
 
-    The parameters are the paths of the files that `tickdisk calibrate` and `tickdisk fidelity` wrote. The table of raw latencies
-    lies in the folder of the first. Raises TickdiskError if a file is missing or of another version, or if the table belongs to
-    another calibration.
+    `calibration` and `fidelity` are the files that `tickdisk calibrate` and `tickdisk fidelity` wrote. The table of raw latencies
+    lies in the folder of the first. The plan says the confidence of intervals. Raises TickdiskError if a file is missing or of
+    another version, or if the table belongs to another calibration.
     """
+    confidence = read_plan(Path(plan)).config.decision.confidence
     measured = calibrate.load_calibration(Path(calibration))
     raw_us = _raw_latencies_us(Path(calibration).parent / measured.requests)
-    jobs = [_device_job(device, job, raw_us) for device in measured.devices for job in device.jobs]
+    jobs = [_device_job(device, job, raw_us, confidence) for device in measured.devices for job in device.jobs]
     found = calibrate.load_fidelity(Path(fidelity))
     return Results(
         measured=measured,
@@ -170,6 +174,7 @@ def compute(calibration: str, fidelity: str) -> Results:
         capped=frozenset(device.name for device in measured.devices if _is_capped(device)),
         acceptance=[Acceptance(job, line) for job in jobs for line in _lines(measured, job)],
         judged=_judge(found),
+        confidence=confidence,
     )
 
 
@@ -184,6 +189,7 @@ def _device_job(
     device: calibrate.DeviceResult,
     job: calibrate.JobResult,
     raw_us: Mapping[tuple[str, str], npt.NDArray[np.float64]],
+    confidence: float,
 ) -> DeviceJob:
     latencies_us = raw_us.get((device.name, job.job), np.empty(0))
     if len(latencies_us) != job.n:
@@ -191,7 +197,7 @@ def _device_job(
             f"{device.name}, {job.job}: the calibration counts {job.n} requests after the ramp, but its table of raw latencies "
             f"has {len(latencies_us)}; run `tickdisk calibrate` again"
         )
-    return DeviceJob(device, job, {name: stats.quantile(latencies_us, q) for name, q in QUANTILES.items()})
+    return DeviceJob(device, job, {name: stats.quantile(latencies_us, q, confidence) for name, q in QUANTILES.items()})
 
 
 def _is_capped(device: calibrate.DeviceResult) -> bool:

@@ -1,10 +1,9 @@
 """States the facts and claims of the calibration study: realised values and bounds of each device, and values of other chains."""
 
-from math import isfinite
-
 from tickdisk import calibrate, stats
 from tickdisk.foundation.numbers import number, percent
 from tickdisk.studies.calibration.compute import Acceptance, DeviceJob, Judged, Results
+from tickdisk.studies.quantiles import state_quantile
 from tickdisk.studies.statement import THIS_PROJECT, Statement
 
 CAPPED = "capped at the nominal latency"
@@ -76,25 +75,20 @@ def _state_job(said: Statement, results: Results, job: DeviceJob) -> None:
         note = f"{job.words}, requests after the ramp"
         note += f", on {results.measured.file_system}" if result.op == "pwrite_fsync" else ""
         for quantile, found in job.quantiles_us.items():
-            said.fact(
+            state_quantile(
+                said,
                 f"{name}.{result.op}_{quantile}",
-                None if found is None else found.value,
+                found,
                 "us",
-                interval=None if found is None else (found.low, found.high),
                 n=result.n,
                 source=_source(results),
-                note=f"{note}; {_interval_note(found)}",
+                note=note,
+                confidence=results.confidence,
             )
 
 
 def _source(results: Results) -> str:
     return f"{results.measured.fio.replace('fio-', 'fio ')}, raw request logs"
-
-
-def _interval_note(found: stats.Quantile | None) -> str:
-    if found is None:
-        return "too few requests"
-    return "95 % interval for independent requests" if isfinite(found.low) else "too few requests for an interval"
 
 
 def _state_limits(said: Statement, results: Results) -> None:

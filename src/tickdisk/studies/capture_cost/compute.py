@@ -46,11 +46,10 @@ def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int
     """
     data = Runs(plan, runs, "capture_cost")
     lives = list(data.lives())
-    tau_ns = round(data.design(CAPTURE_COST).cut_s * 1e9)
     found = contrasts.compute(
         "capture_cost",
         data,
-        [_with_busy(life.epoch_rows(tau_ns), life) for life in lives],
+        [_with_busy(life.epoch_rows(data.design(CAPTURE_COST).tau_ns), life) for life in lives],
         {BUSY: "CPU time of the tick thread per tick", ALWAYS: METRICS[ALWAYS]},
         actions=(),
         planned=data.design(CAPTURE_COST).lives,

@@ -99,7 +99,7 @@ def compute(plan: str, *, runs: str, bootstrap_samples: int | None, seed: int | 
         obstacles=obstacles,
         shares=shares,
         checks=checks,
-        stalls=_count(checks),
+        stalls=_count(checks, data.decision.alpha),
         actions=pd.concat([blame.blame_actions(one) for one in blames], ignore_index=True),
     )
 
@@ -122,10 +122,11 @@ def _named(one: blame.Blame) -> blame.Blame:
     return replace(one, links=one.links.assign(file=one.links["file"].map(names)))
 
 
-def _count(checks: pd.DataFrame) -> dict[str, blame.Count]:
+def _count(checks: pd.DataFrame, alpha: float) -> dict[str, blame.Count]:
     found = {}
     for kind, columns in _COUNTED.items():
         own = checks[checks["kind"] == kind]
         for name, column in columns.items():
-            found[name] = blame.count(own[column].notna() if column == "tick" else own[column].astype(bool))
+            holds = own[column].notna() if column == "tick" else own[column].astype(bool)
+            found[name] = blame.count(holds, alpha)
     return found

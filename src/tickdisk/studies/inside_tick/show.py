@@ -145,7 +145,7 @@ def paper_shares(results: Results) -> Any:
 
 def _level(results: Results) -> float:
     """Returns the confidence of the intervals of shares."""
-    return 1 - results.data.decision.alpha
+    return results.data.decision.confidence
 
 
 def _late(results: Results, by: tuple[str, ...]) -> pd.DataFrame:

@@ -186,7 +186,8 @@ def _cpu_stalls(results: Results) -> _Bound:
 def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
     found = results.stalls[bound.count]
     obstacles = [*results.obstacles, *bound.obstacles]
-    ends = f"the 95 % interval of the share is {percent(found.exact[0])} to {percent(found.exact[1])}"
+    level, (low, high) = percent(results.data.decision.confidence), map(percent, found.exact)
+    ends = f"the {level} interval of the share is {low} to {high}"
     counted = [bound.words, ends] if found.n else ["no such stall was injected while ticks were captured"]
     few = [] if found.n >= blame.FEWEST_STALLS else [stats.TooFew(n=found.n, needed=blame.FEWEST_STALLS, counted="stalls")]
     words = [*(each.sentence for each in obstacles), *counted, *(each.would_decide for each in few)]

@@ -91,7 +91,11 @@ class Replayed:
 
 
 def describe_traces(
-    given: Sequence[Given], *, published: Path = Path(PUBLISHED), progress: Callable[[Trace], None] = lambda _: None
+    given: Sequence[Given],
+    *,
+    published: Path = Path(PUBLISHED),
+    alpha: float = stats.ALPHA,
+    progress: Callable[[Trace], None] = lambda _: None,
 ) -> tuple[Results, list[formats.Counts]]:
     """Describes each load, and returns with the results the counts of all traces in their order.
 
@@ -109,6 +113,7 @@ def describe_traces(
                 key=f"load_{place}",
                 title=_title(one, [reference.load for reference in printed.loads] + [made.title for made in descriptions]),
                 known=printed.loads,
+                alpha=alpha,
                 files=files,
                 peak_mb_per_s=one.peak_mb_per_s,
             )
@@ -148,10 +153,14 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
     """Describes the loads of all servers of a run, or those of traces.
 
     `traces` has paths with a colon between two, and each is a run of one load. If it is None, the servers of the run are
-    described. `margin` is a ratio less 1, and None stands for that of the plan. Raises TickdiskError if no captured life has
-    run, or a trace cannot be read.
+    described. `margin` is a ratio less 1, and None stands for that of the plan; nothing is claimed about traces, so they have
+    none. Raises TickdiskError if no captured life has run, or a trace cannot be read.
     """
     if traces is not None:
+        if margin is not None:
+            raise TickdiskError(
+                "margin decides claims about a run, and nothing is claimed about traces; leave one of the two out"
+            )
         results, _ = describe_traces([Given([Path(path) for path in traces.split(":")])], published=Path(published))
         return results
     planned = read_plan(Path(plan))
@@ -164,7 +173,9 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
         data = Runs(plan, runs, next(experiment for own, experiment in captured if own == name), name)
         rules = rules or decide_by(data.decision, len(data.planned), margin)
         title = data.manifests[0].server.title
-        descriptions.append(characterise.describe(_lives(data, title), key=name, title=title, known=printed.loads))
+        descriptions.append(
+            characterise.describe(_lives(data, title), key=name, title=title, known=printed.loads, alpha=rules.alpha)
+        )
     if not descriptions:
         raise TickdiskError(f"no captured life has run under {runs}; run `snakemake --cores all` first")
     return Results(descriptions, printed.source, printed.loads, rules)

@@ -12,8 +12,6 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.studies.inspect.compute import Results
 
-_REUSE_LEVEL = 0.95
-"""Confidence of the intervals that `characterise` gives to reuse."""
 _UNITS = {"share": "%", "ratio": "", "bytes": "bytes"}
 
 
@@ -159,8 +157,8 @@ def _areas(results: Results) -> Any:
 
 
 def _reuse(results: Results) -> Any:
-    found = results.shown.part("reuse")
-    return plot.load_reuse(found.hits, found.working_set, sample=found.sample, level=_REUSE_LEVEL)
+    shown, found = results.shown, results.shown.part("reuse")
+    return plot.load_reuse(found.hits, found.working_set, sample=found.sample, level=1 - shown.alpha)
 
 
 def _paper(results: Results) -> Any:

@@ -14,7 +14,7 @@ from tickdisk.characterise import Description
 from tickdisk.formats import Counts
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_text
-from tickdisk.foundation.numbers import number
+from tickdisk.foundation.numbers import number, percent
 from tickdisk.studies.inspect.compute import Replayed, Results
 from tickdisk.studies.inspect.show import FIGURES, TABLES
 
@@ -42,6 +42,7 @@ def write_inspected(
         loads=[_load(results, description) for description in results.descriptions],
         beside=_html(TABLES["beside"](results)),
         source=results.source,
+        confidence=percent(1 - results.shown.alpha),
         said=[f"{reference.load}: {reference.said}" for reference in results.references],
         counts=[_counted(count) for count in counts],
         replayed=None if replayed is None else _replayed(replayed),

@@ -49,8 +49,7 @@ def compute(
     found = contrasts.compute(
         "join_burst",
         data,
-        # Tau is the time that players stay, because a join that takes longer would end when players already leave.
-        [life.epoch_rows(tau_ns=round(data.design(JOIN_BURST).stay_s * 1e9)) for life in lives],
+        [life.epoch_rows(data.design(JOIN_BURST).tau_ns) for life in lives],
         {
             JOIN: "mean join time of a burst",
             ALWAYS: f"{METRICS[ALWAYS]} of a join burst",

@@ -136,15 +136,16 @@ def _stalls(data: Runs) -> Stalls:
         raise TickdiskError(f"no wait of {data.server} was captured in {data.folders[0]}; run the experiment again")
     checks = pd.concat([blame.check_injections(one) for one in blames], ignore_index=True)
     device, cpu = (checks[checks["kind"] == kind] for kind in ("device_stall", "cpu_stall"))
+    alpha = data.decision.alpha
     was_late = device["tick"].notna() | (device["action"] != "")
     named = (device["named"] | device["action_named"]).astype(bool)
     return Stalls(
         data.server,
         data.manifests[0].server.title,
         checks,
-        blame.count(was_late),
-        blame.count(named[was_late]),
-        blame.count(cpu["blamed"].astype(bool)),
+        blame.count(was_late, alpha),
+        blame.count(named[was_late], alpha),
+        blame.count(cpu["blamed"].astype(bool), alpha),
         all(one.evidence.knows_files for one in blames),
         list(dict.fromkeys(obstacle for evidence in evidences for obstacle in evidence.obstacles)),
     )

@@ -12,6 +12,7 @@ from tickdisk import replay as replayed
 from tickdisk import stats
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.project import read_plan
 from tickdisk.replay import FIO, TICKDISK
 
 Floats = npt.NDArray[np.float64]
@@ -32,13 +33,13 @@ class Found:
     """A quantile of how late requests were, and the number of requests that it was computed from."""
 
     quantile: stats.Quantile | None
-    """The quantile in ms with its 95 % interval. None if the requests are too few."""
+    """The quantile in ms with its interval. None if the requests are too few."""
     n: int
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference between the mean times of two groups of requests in ms, with its 95 % interval from bootstrap samples."""
+    """A difference between the mean times of two groups of requests in ms, with its interval from bootstrap samples."""
 
     value: float
     low: float
@@ -120,6 +121,8 @@ class Results:
     """Mean time by which requests are issued later on the slow device than on the fast one. None if there is only one device, or
     if no request was replayed on both.
     """
+    confidence: float
+    """Confidence of all intervals."""
 
     @property
     def ours(self) -> Sequence[Run]:
@@ -127,14 +130,17 @@ class Results:
         return [run for run in self.runs.values() if run.described.tool == TICKDISK]
 
 
-def compute(replay: str, *, seed: int = 42) -> Results:
+def compute(plan: str, *, replay: str, seed: int | None) -> Results:
     """Analyses the lag of the issuer beside that of fio, the time lost to each device, and the service times.
 
-    `replay` is the file that `tickdisk replay-study` wrote, with the tables of requests in its folder. Raises TickdiskError if a
+    `replay` is the file that `tickdisk replay-study` wrote, with the tables of requests in its folder. If `seed`, which the
+    bootstrap draws with, is None, it is the plan's. Raises TickdiskError if a
     file is missing, or if no replay was made by this project's issuer.
     """
+    config = read_plan(Path(plan)).config
+    alpha, seed = config.decision.alpha, config.seed if seed is None else seed
     result = replayed.read_replays(Path(replay))
-    runs = {described.name: _run(described, Path(replay).parent) for described in result.runs}
+    runs = {described.name: _run(described, Path(replay).parent, alpha) for described in result.runs}
     ours = sorted(
         (run for run in runs.values() if run.described.tool == TICKDISK), key=lambda run: run.described.device.latency_ns[0]
     )
@@ -144,9 +150,9 @@ def compute(replay: str, *, seed: int = 42) -> Results:
     fio = next((run for run in runs.values() if run.described.tool == FIO), None)
     # If fio issues a request late, the next request of the stream seems to be delayed by the device. The lag of fio would
     # therefore hide a drift.
-    drifts = {"ours": _drift("ours", fast.lag_ms, seed)}
+    drifts = {"ours": _drift("ours", fast.lag_ms, seed, alpha)}
     if fio is not None:
-        drifts["fio"] = _drift("fio", fio.late_ms, seed)
+        drifts["fio"] = _drift("fio", fio.late_ms, seed, alpha)
     return Results(
         seconds=result.seconds,
         captured=result.captured,
@@ -158,7 +164,8 @@ def compute(replay: str, *, seed: int = 42) -> Results:
         slow=slow,
         fio=fio,
         drifts=drifts,
-        delay=_delay(fast, slow, seed),
+        delay=_delay(fast, slow, seed, alpha),
+        confidence=1 - alpha,
     )
 
 
@@ -170,7 +177,7 @@ def bound_verdict(low: float | None, high: float | None, limit: float) -> stats.
 
 
 def drift_verdict(drift: Difference | None) -> stats.BoundWord:
-    """Returns "kept" if the 95 % interval lies within `EQUAL_MS`, "missed" if it lies outside, and "inconclusive" otherwise.
+    """Returns "kept" if the interval lies within `EQUAL_MS`, "missed" if it lies outside, and "inconclusive" otherwise.
     Without a drift, for which there were too few requests, it is "not valid".
     """
     if drift is None:
@@ -181,7 +188,7 @@ def drift_verdict(drift: Difference | None) -> stats.BoundWord:
 
 
 def delay_verdict(delay: Difference | None) -> stats.Word:
-    """Returns "equivalent" if the 95 % interval lies within `EQUAL_MS`, "different" if it excludes 0, and "inconclusive"
+    """Returns "equivalent" if the interval lies within `EQUAL_MS`, "different" if it excludes 0, and "inconclusive"
     otherwise. Without a delay, as for a single device, the verdict is "not valid".
     """
     if delay is None:
@@ -191,7 +198,7 @@ def delay_verdict(delay: Difference | None) -> stats.Word:
     return "different" if delay.low > 0 or delay.high < 0 else "inconclusive"
 
 
-def _run(described: replayed.Run, folder: Path) -> Run:
+def _run(described: replayed.Run, folder: Path, alpha: float) -> Run:
     run = Run(described, table.read("replay", folder / described.table), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
@@ -202,11 +209,11 @@ def _run(described: replayed.Run, folder: Path) -> Run:
     }
     chosen["lag_first_tenth_p99"] = (lag[:tenth], 0.99)
     chosen["lag_last_tenth_p99"] = (lag[len(lag) - tenth :], 0.99)
-    found = {name: Found(stats.quantile(values, q), len(values)) for name, (values, q) in chosen.items()}
+    found = {name: Found(stats.quantile(values, q, 1 - alpha), len(values)) for name, (values, q) in chosen.items()}
     return Run(described, run.timings, found)
 
 
-def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
+def _drift(whose: str, late_ms: Floats, seed: int, alpha: float) -> Difference | None:
     """Returns the mean of the last tenth of the values less that of the first. None if a tenth has too few values."""
     tenth = len(late_ms) // 10
     if len(late_ms) < LEAST_REQUESTS:
@@ -216,18 +223,18 @@ def _drift(whose: str, late_ms: Floats, seed: int) -> Difference | None:
         _means(values, stats.named_generator(seed, "replay", f"drift of {whose}, {part} tenth"))
         for part, values in (("first", first), ("last", last))
     ]
-    low, high = np.quantile(drawn[1] - drawn[0], [stats.ALPHA / 2, 1 - stats.ALPHA / 2])
+    low, high = np.quantile(drawn[1] - drawn[0], [alpha / 2, 1 - alpha / 2])
     return Difference(float(last.mean() - first.mean()), float(low), float(high), 2 * tenth)
 
 
-def _delay(fast: Run, slow: Run, seed: int) -> Difference | None:
+def _delay(fast: Run, slow: Run, seed: int, alpha: float) -> Difference | None:
     """Returns the mean time by which requests are issued later on the slow device. None for one device or no common request."""
     fast_ms, slow_ms = (pd.Series(run.late_ms, index=run.timings["seq"]) for run in (fast, slow))
     later_ms = np.asarray((slow_ms.reindex(fast_ms.index) - fast_ms).dropna(), dtype=np.float64)
     if fast is slow or later_ms.size == 0:
         return None
     drawn = _means(later_ms, stats.named_generator(seed, "replay", "delay by the slow device"))
-    low, high = np.quantile(drawn, [stats.ALPHA / 2, 1 - stats.ALPHA / 2])
+    low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2])
     return Difference(float(later_ms.mean()), float(low), float(high), len(later_ms))
 
 

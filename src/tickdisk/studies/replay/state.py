@@ -1,16 +1,14 @@
 """States the facts and claims of the replay study: counts, lags and times lost of each replay, and the bounds on them."""
 
-from math import isfinite
-
 from tickdisk import stats
 from tickdisk.foundation.numbers import number, with_interval
+from tickdisk.studies.quantiles import state_quantile
 from tickdisk.studies.replay.compute import (
     EQUAL_MS,
     LEAST_REQUESTS,
     LIMIT_MS,
     STREAMS,
     Difference,
-    Found,
     Results,
     Run,
     bound_verdict,
@@ -33,7 +31,7 @@ def state(results: Results) -> Statement:
     said, source = Statement("replay"), f"{number(results.seconds)} s of a captured server life, replayed"
     _state_counts(said, results, source)
     for run in results.runs.values():
-        _state_times(said, run, source)
+        _state_times(said, run, source, results.confidence)
     _state_nothing_lost(said, results)
     _state_lag(said, results)
     for whose, drift in results.drifts.items():
@@ -54,18 +52,12 @@ def _state_counts(said: Statement, results: Results, source: str) -> None:
     said.fact("refused", sum(results.refused.values()), "requests", n=results.captured, source="plan", note=reasons)
 
 
-def _state_times(said: Statement, run: Run, source: str) -> None:
+def _state_times(said: Statement, run: Run, source: str, confidence: float) -> None:
     for name, found in run.quantiles.items():
         part = "lag of the first tenth of the requests" if "first" in name else "lag of the last tenth of the requests"
         note = part if name.endswith("tenth_p99") else _NOTES[name.partition("_")[0]]
-        said.fact(
-            f"{run.key}.{name}",
-            None if found.quantile is None else found.quantile.value,
-            "ms",
-            interval=None if found.quantile is None else (found.quantile.low, found.quantile.high),
-            n=found.n,
-            source=source,
-            note=f"{note}; {_interval_note(found)}",
+        state_quantile(
+            said, f"{run.key}.{name}", found.quantile, "ms", n=found.n, source=source, note=note, confidence=confidence
         )
     lag = run.lag_ms
     said.fact(f"{run.key}.lag_longest", float(lag.max()) if len(lag) else None, "ms", n=len(lag), source=source)
@@ -73,12 +65,6 @@ def _state_times(said: Statement, run: Run, source: str) -> None:
     behind_s = run.described.behind_ns / 1e9
     said.fact(f"{run.key}.behind", behind_s, "s", n=run.described.streams, source=source, note=note)
     said.fact(f"{run.key}.differing", run.differing, "requests", n=len(run.timings), source="results beside captured results")
-
-
-def _interval_note(found: Found) -> str:
-    if found.quantile is None:
-        return "too few requests"
-    return "95 % interval for independent requests" if isfinite(found.quantile.low) else "too few requests for an interval"
 
 
 def _state_nothing_lost(said: Statement, results: Results) -> None:

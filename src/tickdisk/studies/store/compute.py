@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import stats
+from tickdisk.project import read_plan
 from tickdisk.saving import checkpoint, store
 from tickdisk.studies.algorithms import NAMES
 
-FEWEST_RATES, FEWEST_LIVES = 5, 5
-"""Least number of update rates, and of lives at every point, for a verdict. With fewer lives there is no 90 % interval."""
+FEWEST_RATES = 5
+"""Least number of update rates for a verdict."""
 VARIES = 2.0
 """Least factor by which an overhead must change over the update rates, so that there is an order that a model could find."""
 
@@ -72,6 +73,13 @@ class Results:
     """Rows of `store.Comparison.summary`, one per algorithm of the cost model."""
     ranks: Ranks
     games: tuple[Game, ...]
+    alpha: float
+    """Level of every test. Intervals have confidence 1 - alpha, and those that decide on a bound 1 - 2 alpha."""
+
+    @property
+    def bound_confidence(self) -> float:
+        """Confidence of the intervals of points, of which each end is a bound at level alpha."""
+        return 1 - 2 * self.alpha
 
     @property
     def known(self) -> pd.DataFrame:
@@ -85,12 +93,12 @@ class Results:
 
     @property
     def is_inside(self) -> "pd.Series[bool]":
-        """Whether the whole 90 % interval of calibrated over real overhead is within `store.WITHIN`, by row of `known`."""
+        """Whether the whole interval of calibrated over real overhead is within `store.WITHIN`, by row of `known`."""
         return (self.known["low"] >= 1 - store.WITHIN) & (self.known["high"] <= 1 + store.WITHIN)
 
     @property
     def is_outside(self) -> "pd.Series[bool]":
-        """Whether the whole 90 % interval of calibrated over real overhead is outside `store.WITHIN`, by row of `known`."""
+        """Whether the whole interval of calibrated over real overhead is outside `store.WITHIN`, by row of `known`."""
         return (self.known["low"] > 1 + store.WITHIN) | (self.known["high"] < 1 - store.WITHIN)
 
     @property
@@ -99,7 +107,7 @@ class Results:
         rates, lives = int(self.points["rate"].nunique()), int(self.points["lives"].min())
         found = [
             stats.TooFew(n=rates, needed=FEWEST_RATES, counted="update rates"),
-            stats.TooFew(n=lives, needed=FEWEST_LIVES, counted="lives"),
+            stats.TooFew(n=lives, needed=stats.minimum_n_interval(0.5, self.bound_confidence), counted="lives"),
         ]
         return [each for each in found if each.n < each.needed]
 
@@ -118,14 +126,14 @@ class Results:
         return worst if isfinite(worst) else None
 
 
-def compute(tables: str, *, published: str) -> Results:
+def compute(plan: str, *, tables: str, published: str) -> Results:
     """Compares the time that real algorithms add to a tick with two cost models, and chooses an algorithm for each game.
 
     `tables` is the folder that `tickdisk checkpoint study` wrote, and `published` is the YAML file of published numbers. Raises
     TickdiskError if a file is missing or cannot be read.
     """
-    found = store.read_study(Path(tables))
-    points, summary = found.comparison.points(), found.comparison.summary()
+    alpha, found = read_plan(Path(plan)).config.decision.alpha, store.read_study(Path(tables))
+    points, summary = found.comparison.points(alpha), found.comparison.summary(alpha)
     return Results(
         published=checkpoint.load_published(Path(published)),
         comparison=found.comparison,
@@ -133,6 +141,7 @@ def compute(tables: str, *, published: str) -> Results:
         summary=summary,
         ranks=_ranks(summary),
         games=tuple(_game(str(name), own) for name, own in found.games.groupby("game", sort=False)),
+        alpha=alpha,
     )
 
 

@@ -58,10 +58,11 @@ def _state_models(said: Statement, results: Results) -> None:
         said.fact(f"{kind}.most_off", results.most_off(kind), "ratio", n=known, source=_SOURCE, note=note)
     bound = f"calibrated over real is off by at most {percent(store.WITHIN)}"
     within = int((abs(results.known["calibrated"] - 1) <= store.WITHIN).sum())
+    ends = percent(results.bound_confidence)
     for name, count, note in (
         ("within", within, f"points at which {bound}"),
-        ("surely", int(results.is_inside.sum()), f"points at which the whole 90 % interval says that {bound}"),
-        ("surely_not", int(results.is_outside.sum()), f"points at which no part of the 90 % interval says that {bound}"),
+        ("surely", int(results.is_inside.sum()), f"points at which the whole {ends} interval says that {bound}"),
+        ("surely_not", int(results.is_outside.sum()), f"points at which no part of the {ends} interval says that {bound}"),
     ):
         said.fact(f"calibrated.{name}", count, "points", n=known, source=_SOURCE, note=note)
 
@@ -72,9 +73,10 @@ def _model(column: str) -> str:
 
 def _state_shadow(said: Statement, results: Results) -> None:
     """States the times of the shadow, which is a second state that gets the same updates and that no algorithm keeps."""
-    share = results.comparison.slower()
+    share = results.comparison.slower(results.alpha)
     ends = (100 * share.low, 100 * share.high)
-    note = "share by which updates of a state that no algorithm keeps take longer while a checkpoint is written; 95 % over lives"
+    note = "share by which updates of a state that no algorithm keeps take longer while a checkpoint is written; "
+    note += f"{percent(1 - results.alpha)} over lives"
     said.fact("slower", 100 * share.value, "%", interval=ends, n=share.n, source=_SOURCE, note=note)
     tested = results.comparison.tested
     null = tested.loc[tested["algorithm"] == "naive_snapshot", "null_ms"].dropna()
@@ -130,7 +132,7 @@ def _claim_within(said: Statement, results: Results) -> None:
     measured = [
         f"the model is off by at most {percent(store.WITHIN)} at {within} of {said['points.told'].text}",
         f"at the worst point it is off by a factor of {said['calibrated.most_off'].text}",
-        f"the whole 90 % interval keeps the bound at {surely} and misses it at {surely_not}",
+        f"the whole {percent(results.bound_confidence)} interval keeps the bound at {surely} and misses it at {surely_not}",
     ]
     if left_out:
         measured.append(f"{number(left_out)} more had no real overhead of at least {number(store.LEAST_MS)} ms")

@@ -66,13 +66,11 @@ def compute(
     """
     data = Runs(plan, runs, "switchback", server)
     lives = list(data.lives())
-    # Tau is the time that is cut after a switch, because an action that takes longer would reach into the steady part of the next
-    # epoch.
-    tau_s, action_metric = data.design(SWITCHBACK).save_period_s, f"{action}_mean_ms"
+    tau_ns, action_metric = data.design(SWITCHBACK).tau_ns, f"{action}_mean_ms"
     found = contrasts.compute(
         "switchback",
         data,
-        [life.epoch_rows(tau_ns=round(tau_s * 1e9)) for life in lives],
+        [life.epoch_rows(tau_ns) for life in lives],
         {
             ALWAYS: METRICS[ALWAYS],
             tick_metric: METRICS.get(tick_metric, tick_metric),
@@ -89,7 +87,7 @@ def compute(
         lives=lives,
         tick_metric=tick_metric,
         action=action,
-        tau_s=tau_s,
+        tau_s=tau_ns / 1e9,
         bounds=contrasts.dose_bounds(found, contrasts.dose_arms(found, "dose")),
         slopes={metric: _slope(found, metric) for metric in found.metrics},
         orders={metric: _order(found, metric) for metric in found.metrics},
