@@ -110,6 +110,7 @@ def _state_background(statement: Statement, results: Results) -> None:
 
 
 def _state_worlds(statement: Statement, results: Results) -> None:
+    """States whether a player was lost or a world differed. That none did needs a record of at least half of the lives."""
     lives = results.found.lives
     failed = int((lives["failed"] != "").sum())
     lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
@@ -121,12 +122,17 @@ def _state_worlds(statement: Statement, results: Results) -> None:
     )
     statement.fact("failed", failed, "lives", n=len(lives), source="results/netcode/lives.parquet", note="there is no record")
     reasons = "; ".join(lives["lost"][lives["lost"] != ""].unique())
+    recorded, needed = len(lives) - failed, -(-len(lives) // 2)
+    causes = list[stats.Cause]()
+    if not lost + differ and recorded < needed:
+        too_few = stats.TooFew(n=recorded, needed=needed, counted="lives")
+        causes.append(too_few if recorded else stats.LivesFailed(n=failed))
     statement.bound(
         "worlds",
         source=THIS_PROJECT,
         statement="No player is lost, and the world of every player is equal to the server's at the end",
-        verdict="missed" if lost + differ else "kept" if failed < len(lives) else "not valid",
-        causes=[stats.LivesFailed(n=failed)] if failed == len(lives) else [],
+        verdict="missed" if lost + differ else "not valid" if causes else "kept",
+        causes=causes,
         evidence=f"a player was lost in {number(lost)} of {number(len(lives))} lives, and worlds differed in {number(differ)}"
         + (f" ({reasons})" if reasons else "")
         + (f"; {number(failed)} of the lives failed and have no record" if failed else ""),
