@@ -46,7 +46,7 @@ def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int
     """
     data = Runs(plan, runs, "capture_cost")
     lives = list(data.lives())
-    found = contrasts.compute(
+    effects = contrasts.compute(
         "capture_cost",
         data,
         [_with_busy(life.epoch_rows(data.design(CAPTURE_COST).tau_ns), life) for life in lives],
@@ -61,10 +61,10 @@ def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int
     wide = rounds.pivot_table(index="round", columns="tool", values="ns_per_pread")
 
     def contrast(values: "pd.Series[float]") -> stats.Contrast:
-        return stats.contrast(np.log(values.to_numpy(float)), margin=found.margin, alpha=found.plan.alpha)
+        return stats.contrast(np.log(values.to_numpy(float)), margin=effects.margin, alpha=effects.plan.alpha)
 
     return Results(
-        contrasts=found,
+        contrasts=effects,
         lives=lives,
         micro=rounds,
         micro_ns={str(tool): contrast(wide[tool]) for tool in wide.columns},

@@ -22,9 +22,9 @@ def micro(results: Results) -> Any:
 
 def busy(results: Results) -> Any:
     """Draws the CPU time of the tick thread per tick by arm, with a dot for each epoch. A line connects the epochs of a life."""
-    found = results.contrasts
-    order = [arm.arm for arm in found.data.arms]
-    return plot.paired_dots(found.table, BUSY, title=found.metrics[BUSY], order=order, what="epochs", within="life")
+    effects = results.contrasts
+    order = [arm.arm for arm in effects.data.arms]
+    return plot.paired_dots(effects.table, BUSY, title=effects.metrics[BUSY], order=order, what="epochs", within="life")
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

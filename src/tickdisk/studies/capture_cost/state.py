@@ -13,14 +13,14 @@ _LIMIT = 5.0
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the study of the capture cost."""
-    statement, found = Statement("capture_cost"), results.contrasts
-    contrasts.state_found(statement, found)
+    statement, effects = Statement("capture_cost"), results.contrasts
+    contrasts.state_effects(statement, effects)
     _state_captures(statement, results)
     _state_micro(statement, results)
-    contrasts.state_controls(statement, found, contrasts.NO_CAPTURE_WORDS)
-    for metric, arm in contrasts.treatment_claims(found):
-        words = f"Effect of a capture by {arm.replace('_', ' ')} on the {found.metrics[metric]}"
-        contrasts.state_claim(statement, found, f"{arm}.{fact_name(metric)}", (metric, arm), words)
+    contrasts.state_controls(statement, effects, contrasts.NO_CAPTURE_WORDS)
+    for metric, arm in contrasts.treatment_claims(effects):
+        words = f"Effect of a capture by {arm.replace('_', ' ')} on the {effects.metrics[metric]}"
+        contrasts.state_claim(statement, effects, f"{arm}.{fact_name(metric)}", (metric, arm), words)
     return statement
 
 

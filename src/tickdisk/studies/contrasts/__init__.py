@@ -14,7 +14,7 @@ from tickdisk.studies.contrasts.state import (
     NO_CAPTURE_WORDS,
     state_claim,
     state_controls,
-    state_found,
+    state_effects,
     treatment_claims,
 )
 
@@ -33,6 +33,6 @@ __all__ = [
     "state_claim",
     "state_controls",
     "state_doses",
-    "state_found",
+    "state_effects",
     "treatment_claims",
 ]

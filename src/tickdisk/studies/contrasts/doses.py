@@ -8,12 +8,12 @@ from tickdisk.studies.contrasts.compute import Contrasts
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 
-def dose_arms(found: Contrasts, role: str) -> list[str]:
+def dose_arms(effects: Contrasts, role: str) -> list[str]:
     """Returns the arms of a role, such as "dose", from the lowest realised latency to the highest."""
-    return sorted((arm.arm for arm in found.data.arms if arm.role == role), key=found.data.dose_ms)
+    return sorted((arm.arm for arm in effects.data.arms if arm.role == role), key=effects.data.dose_ms)
 
 
-def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
+def dose_bounds(effects: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
     """Tests for each metric up to which dose it is good and from which dose it suffers, by fixed-sequence tests.
 
     A metric is good at a dose if its ratio to the baseline is shown to lie below 1 + margin. It suffers if the ratio is shown to
@@ -21,15 +21,15 @@ def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds
     """
     return {
         metric: stats.dose_bounds(
-            [(found.data.dose_ms(arm), found.outcome.contrasts[metric, arm]) for arm in arms], margin=found.margin
+            [(effects.data.dose_ms(arm), effects.outcome.contrasts[metric, arm]) for arm in arms], margin=effects.margin
         )
-        for metric in found.metrics
+        for metric in effects.metrics
     }
 
 
 def state_doses(
     statement: Statement,
-    found: Contrasts,
+    effects: Contrasts,
     arms: Sequence[str],
     bounds: Mapping[str, stats.Bounds],
     metric: str,
@@ -43,22 +43,26 @@ def state_doses(
     `bounds` are those of `dose_arms` and `dose_bounds`. `facts` names further facts that the claim rests on. `about` are words
     before the statement of the claim, such as the name of a server.
     """
-    name, title, plan, data, found_bounds = fact_name(metric), found.metrics[metric], found.plan, found.data, bounds[metric]
+    name, title, plan, data, found_bounds = fact_name(metric), effects.metrics[metric], effects.plan, effects.data, bounds[metric]
     good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives
     needed = max(plan.lives, plan.minimum)
     few = [] if lives >= needed else [stats.TooFew(n=lives, needed=needed, counted="lives")]
-    others: list[stats.Obstacle] = [] if few else [*found.outcome.decision.controls[metric].failed]
-    others += [obstacle for arm in arms for obstacle in found.not_valid.get(arm, ())]
+    others: list[stats.Obstacle] = [] if few else [*effects.outcome.decision.controls[metric].failed]
+    others += [obstacle for arm in arms for obstacle in effects.not_valid.get(arm, ())]
     obstacles = [*few, *others]
     words = [f"{each.n} lives of the {each.needed} that a verdict needs" for each in few]
     words += [each.sentence for each in others]
     source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
     for key, value, note in (
-        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
-        ("hurts_from", hurts_from, f"smallest latency from which the {title} is shown to be more than {found.margin:.0%} longer"),
+        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {effects.margin:.0%}"),
+        (
+            "hurts_from",
+            hurts_from,
+            f"smallest latency from which the {title} is shown to be more than {effects.margin:.0%} longer",
+        ),
     ):
         statement.fact(f"{name}_{key}", None if obstacles else value, "ms", n=lives, source=source, note=note)
-    smallest = found.outcome.contrasts[metric, arms[0]]
+    smallest = effects.outcome.contrasts[metric, arms[0]]
     note = f"{title}: effect of {data.latency_ms(arms[0]):g} ms, the smallest dose"
     ends = (smallest.low, smallest.high)
     statement.fact(f"{name}_least_dose_ratio", smallest.ratio, "ratio", interval=ends, n=smallest.n, source=source, note=note)
@@ -75,7 +79,7 @@ def state_doses(
         source=THIS_PROJECT,
         statement=f"{about}Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
         verdict="not valid" if obstacles else word,
-        evidence="; ".join([*(words or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *found.caveats]),
+        evidence="; ".join([*(words or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *effects.caveats]),
         causes=obstacles,
         effect=f"{name}_ratio.{arms[-1]}",
         facts=[f"{name}_good_up_to", f"{name}_hurts_from", *facts],

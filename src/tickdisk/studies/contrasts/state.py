@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tickdisk import stats
-from tickdisk.foundation.numbers import with_interval
+from tickdisk.foundation.numbers import percent, with_interval
 from tickdisk.studies.contrasts.compute import Contrasts
 from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement, fact_name
 
@@ -23,36 +23,36 @@ NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of a second arm without a c
 """Statements of the controls in the study of the capture cost."""
 
 
-def treatment_claims(found: Contrasts) -> list[stats.Key]:
+def treatment_claims(effects: Contrasts) -> list[stats.Key]:
     """Returns the metric and the arm of every claim that is not about a control of this metric."""
-    return [key for key, verdict in found.verdicts.items() if verdict.family != "control"]
+    return [key for key, verdict in effects.verdicts.items() if verdict.family != "control"]
 
 
-def state_found(statement: Statement, found: Contrasts) -> None:
+def state_effects(statement: Statement, effects: Contrasts) -> None:
     """States facts about the arms of an experiment, but no claims: effects, doses, requests, lives, and planned power."""
-    _state_arms(statement, found)
-    _state_effects(statement, found)
-    _state_lives(statement, found)
-    _state_requests(statement, found)
-    for name, each in found.powers.items():
-        sd = found.data.decision.planned_life_sd
+    _state_arms(statement, effects)
+    _state_effects(statement, effects)
+    _state_lives(statement, effects)
+    _state_requests(statement, effects)
+    for name, each in effects.powers.items():
+        sd = effects.data.decision.planned_life_sd
         note = f"chance that {each.question}, for {each.claims} claims (Holm) and an SD of a life's contrast of {sd} (log scale)"
         source = "simulation with the planned standard deviation"
-        statement.fact(f"power_{name}", 100 * each.power, "%", n=found.plan.lives, source=source, note=note)
+        statement.fact(f"power_{name}", 100 * each.power, "%", n=effects.plan.lives, source=source, note=note)
 
 
-def _state_arms(statement: Statement, found: Contrasts) -> None:
-    for arm in found.data.arms:
+def _state_arms(statement: Statement, effects: Contrasts) -> None:
+    for arm in effects.data.arms:
         note = "realised by calibration on this machine"
-        statement.fact(f"latency.{arm.arm}", found.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
-        statement.fact(f"dose.{arm.arm}", found.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
+        statement.fact(f"latency.{arm.arm}", effects.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
+        statement.fact(f"dose.{arm.arm}", effects.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
 
 
-def _state_effects(statement: Statement, found: Contrasts) -> None:
-    level = f"{100 * (1 - found.plan.alpha):g} % interval"
-    source = f"{len(found.data.manifests)} cells of {found.name}, log ratios of lives"
-    for (metric, arm), effect in found.outcome.contrasts.items():
-        reference = found.baseline if arm == found.roles.null else f"the mean of {found.baseline} and {found.roles.null}"
+def _state_effects(statement: Statement, effects: Contrasts) -> None:
+    level = f"{percent(effects.plan.confidence)} interval"
+    source = f"{len(effects.data.manifests)} cells of {effects.name}, log ratios of lives"
+    for (metric, arm), effect in effects.outcome.contrasts.items():
+        reference = effects.baseline if arm == effects.roles.null else f"the mean of {effects.baseline} and {effects.roles.null}"
         statement.fact(
             f"{fact_name(metric)}_ratio.{arm}",
             effect.ratio,
@@ -60,22 +60,22 @@ def _state_effects(statement: Statement, found: Contrasts) -> None:
             interval=(effect.low, effect.high),
             n=effect.n,
             source=source,
-            note=f"{found.metrics[metric]}: {arm} over {reference}, geometric mean, {level}",
+            note=f"{effects.metrics[metric]}: {arm} over {reference}, geometric mean, {level}",
         )
-    for metric, title in found.metrics.items():
-        rows = found.table[(found.table["arm"] == found.baseline) & (found.table[metric] > 0)]
+    for metric, title in effects.metrics.items():
+        rows = effects.table[(effects.table["arm"] == effects.baseline) & (effects.table[metric] > 0)]
         of_lives = np.log(rows.groupby("life")[metric].mean())
-        mean = stats.contrast(of_lives.to_numpy(float), margin=found.margin, alpha=found.plan.alpha)
-        interval, note = (mean.low, mean.high), f"{title} of {found.baseline}, geometric mean over lives"
+        mean = stats.contrast(of_lives.to_numpy(float), margin=effects.margin, alpha=effects.plan.alpha)
+        interval, note = (mean.low, mean.high), f"{title} of {effects.baseline}, geometric mean over lives"
         statement.fact(f"{fact_name(metric)}_baseline", mean.ratio, "ms", interval=interval, n=mean.n, source=source, note=note)
-        controls = found.outcome.decision.controls[metric]
+        controls = effects.outcome.decision.controls[metric]
         note = f"{title}: the A/A control would have found it with 80 % power (unadjusted level)"
         name = f"{fact_name(metric)}_detectable_ratio"
         statement.fact(name, controls.detectable, "ratio", n=controls.null.n, source=source, note=note)
 
 
-def _state_lives(statement: Statement, found: Contrasts) -> None:
-    data, source = found.data, "manifests"
+def _state_lives(statement: Statement, effects: Contrasts) -> None:
+    data, source = effects.data, "manifests"
     lives = list(data.lives())
     attempts = [attempt for life in lives for attempt in life.manifest.attempts[:-1]]
     reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt.reasons))[:3])
@@ -88,47 +88,47 @@ def _state_lives(statement: Statement, found: Contrasts) -> None:
     statement.fact("cells", len(data.manifests), "cells", source=source, note="; ".join(data.not_used))
     note = "contrasts are within a life, so lives with different calibrations are tested together"
     statement.fact("calibrations", data.calibrations, "calibrations", source=source, note=note)
-    statement.fact("planned_lives", found.plan.lives, "lives", source="plan", note=f"verdicts from {found.plan.minimum} on")
-    most = max((effect.n for effect in found.outcome.contrasts.values()), default=0)
-    note = f"lives with a contrast, of {found.plan.lives} planned"
+    statement.fact("planned_lives", effects.plan.lives, "lives", source="plan", note=f"verdicts from {effects.plan.minimum} on")
+    most = max((effect.n for effect in effects.outcome.contrasts.values()), default=0)
+    note = f"lives with a contrast, of {effects.plan.lives} planned"
     statement.fact("contrasts", most, "lives", source=source, note=note)
 
 
-def _state_requests(statement: Statement, found: Contrasts) -> None:
-    for arm, own in found.requests.groupby("arm", sort=False):
+def _state_requests(statement: Statement, effects: Contrasts) -> None:
+    for arm, own in effects.requests.groupby("arm", sort=False):
         note, source = "median over lives, from the device's log; it shows if the arm was put to the test", f"{len(own)} epochs"
         statement.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
         statement.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
         late_ms, words = float(own["late_p99_ms"].median()), f"{_LATE}, median over lives"
         statement.fact(f"request_late_p99.{arm}", late_ms, "ms", n=len(own), source=source, note=words)
-    late = found.requests.groupby("arm", sort=False)["late_p99_ms"].median()
+    late = effects.requests.groupby("arm", sort=False)["late_p99_ms"].median()
     words = f"{_LATE}, in the arm in which it is longest"
-    statement.fact("request_late_p99", float(late.max()), "ms", n=len(found.requests), source="device tables", note=words)
+    statement.fact("request_late_p99", float(late.max()), "ms", n=len(effects.requests), source="device tables", note=words)
 
 
-def state_controls(statement: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
+def state_controls(statement: Statement, effects: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
     """States one claim for each metric and each of its controls.
 
     `words` has the statements: "ticks" and "actions" for the positive control of each kind of metric, "null" and "sham".
     """
-    delays = {arm.arm: arm.tick_delay_ms for arm in found.data.arms}
-    for metric, title in found.metrics.items():
-        arms = {"positive": found.roles.positive[metric], "null": found.roles.null, "sham": found.roles.sham}
+    delays = {arm.arm: arm.tick_delay_ms for arm in effects.data.arms}
+    for metric, title in effects.metrics.items():
+        arms = {"positive": effects.roles.positive[metric], "null": effects.roles.null, "sham": effects.roles.sham}
         for role, arm in arms.items():
             if arm is None:
                 continue
-            question = words[found.kind(metric) if role == "positive" else role].format(
+            question = words[effects.kind(metric) if role == "positive" else role].format(
                 metric=title,
-                latency=found.data.latency_ms(arm),
-                baseline=found.data.latency_ms(found.baseline),
+                latency=effects.data.latency_ms(arm),
+                baseline=effects.data.latency_ms(effects.baseline),
                 delay=delays[arm],
             )
-            state_claim(statement, found, f"{role}.{fact_name(metric)}", (metric, arm), question)
+            state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
 
 
 def state_claim(
     statement: Statement,
-    found: Contrasts,
+    effects: Contrasts,
     name: str,
     key: stats.Key,
     question: str,
@@ -143,19 +143,19 @@ def state_claim(
     finding. `notes` are further remarks for the evidence.
     """
     metric, arm = key
-    verdict, effect = found.verdicts[key], found.outcome.contrasts[key]
-    causes = stats.causes_of(effect, verdict, found.plan)
+    verdict, effect = effects.verdicts[key], effects.outcome.contrasts[key]
+    causes = stats.causes_of(effect, verdict, effects.plan)
     words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
     if verdict.family == "scan":
         words.append(_SCAN)
-    beside = without_marked(found, key)
+    beside = without_marked(effects, key)
     words += [f"without marked lives {beside}"] if beside else []
     statement.comparison(
         name,
         source=source,
         statement=question,
         verdict=verdict.word,
-        evidence="; ".join([*words, *notes, *found.caveats, *found.untested_latency(arm)]),
+        evidence="; ".join([*words, *notes, *effects.caveats, *effects.untested_latency(arm)]),
         causes=causes,
         effect=f"{fact_name(metric)}_ratio.{arm}",
         facts=[f"requests.{arm}"],
@@ -165,13 +165,13 @@ def state_claim(
     )
 
 
-def without_marked(found: Contrasts, key: stats.Key) -> str:
+def without_marked(effects: Contrasts, key: stats.Key) -> str:
     """Returns in words the effect of an arm on a metric without marked lives: the ratio with its interval, n, and the verdict.
 
     The text is empty if no life is marked, or if every life is.
     """
-    if found.unmarked is None:
+    if effects.unmarked is None:
         return ""
-    verdict, effect = found.unmarked.decision.verdicts.get(key), found.unmarked.contrasts[key]
+    verdict, effect = effects.unmarked.decision.verdicts.get(key), effects.unmarked.contrasts[key]
     word = "" if verdict is None else f", {verdict.word}"
     return f"{with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{word}"

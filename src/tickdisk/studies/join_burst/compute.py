@@ -46,7 +46,7 @@ def compute(
     """
     data = Runs(plan, runs, "join_burst", server)
     lives = list(data.lives())
-    found = contrasts.compute(
+    effects = contrasts.compute(
         "join_burst",
         data,
         [life.epoch_rows(data.design(JOIN_BURST).tau_ns) for life in lives],
@@ -61,4 +61,4 @@ def compute(
         margin=margin,
         seed=seed,
     )
-    return Results(found, lives, contrasts.dose_bounds(found, contrasts.dose_arms(found, "treatment")))
+    return Results(effects, lives, contrasts.dose_bounds(effects, contrasts.dose_arms(effects, "treatment")))

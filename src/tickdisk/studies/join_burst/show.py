@@ -14,9 +14,9 @@ from tickdisk.studies.join_burst.compute import JOIN, Results
 
 def joins(results: Results) -> Any:
     """Draws the mean join time of every life by arm. A line connects the lives of a block."""
-    found = results.contrasts
-    order = [arm.arm for arm in found.data.arms]
-    return plot.paired_dots(found.table, JOIN, title=found.metrics[JOIN], order=order)
+    effects = results.contrasts
+    order = [arm.arm for arm in effects.data.arms]
+    return plot.paired_dots(effects.table, JOIN, title=effects.metrics[JOIN], order=order)
 
 
 def gap_tail(results: Results) -> Any:

@@ -14,27 +14,27 @@ _TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: longer, up to 3.5 ti
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims: controls, the effect of each latency, and the latencies up to which a metric is good."""
-    statement, found = Statement("join_burst"), results.contrasts
-    contrasts.state_found(statement, found)
+    statement, effects = Statement("join_burst"), results.contrasts
+    contrasts.state_effects(statement, effects)
     joins = results.joins
     statement.fact("joins", len(joins), "joins", source="actions tables")
     completed = int((joins["outcome"] == "completed").sum())
     statement.fact("joins_completed", completed, "joins", n=len(joins), source="actions tables")
-    contrasts.state_controls(statement, found)
-    baseline_ms = found.data.latency_ms(found.baseline)
-    tiers = {arm.arm: arm.device for arm in found.data.arms if arm.latency_us is None}
-    for metric, arm in contrasts.treatment_claims(found):
+    contrasts.state_controls(statement, effects)
+    baseline_ms = effects.data.latency_ms(effects.baseline)
+    tiers = {arm.arm: arm.device for arm in effects.data.arms if arm.latency_us is None}
+    for metric, arm in contrasts.treatment_claims(effects):
         source, finding = _JOIN_FINDING if metric == JOIN else _TICK_FINDING
-        if found.data.latency_ms(arm) > _SLOWEST_MS:
+        if effects.data.latency_ms(arm) > _SLOWEST_MS:
             source, finding = THIS_PROJECT, None
         own = tiers.get(arm)
         tier = "" if own is None else f" (the {tier_name(own)} tier)"
         question = (
-            f"Effect of {found.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "
-            f"{found.metrics[metric]}"
+            f"Effect of {effects.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "
+            f"{effects.metrics[metric]}"
         )
         name = f"{arm}.{fact_name(metric)}"
-        contrasts.state_claim(statement, found, name, (metric, arm), question, source=source, finding=finding)
-    for metric in found.metrics:
-        contrasts.state_doses(statement, found, results.doses, results.bounds, metric, facts=())
+        contrasts.state_claim(statement, effects, name, (metric, arm), question, source=source, finding=finding)
+    for metric in effects.metrics:
+        contrasts.state_doses(statement, effects, results.doses, results.bounds, metric, facts=())
     return statement

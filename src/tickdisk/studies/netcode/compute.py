@@ -73,7 +73,7 @@ def title(stack: str) -> str:
 class Results:
     """The results of the study of network stacks."""
 
-    found: netcode.Findings
+    findings: netcode.Findings
     stacks: tuple[str, ...]
     """Stacks in the order of the configuration."""
     idle_players: tuple[int, ...]
@@ -92,14 +92,14 @@ class Results:
     @property
     def cells(self) -> list[tuple[str, str, int]]:
         """The arm, stack and number of players of every cell with players, sorted."""
-        steps = self.found.steps
+        steps = self.findings.steps
         known = steps[steps["players"] > 0][["arm", "stack", "players"]].drop_duplicates()
-        found = [(str(arm), str(stack), int(players)) for arm, stack, players in known.itertuples(index=False)]
-        return sorted(found, key=lambda cell: (cell[0], cell[2], cell[1]))
+        cells = [(str(arm), str(stack), int(players)) for arm, stack, players in known.itertuples(index=False)]
+        return sorted(cells, key=lambda cell: (cell[0], cell[2], cell[1]))
 
     def steps(self, arm: str, stack: str, players: int) -> pd.DataFrame:
         """Returns the steps of one arm, stack and number of players, one of each run."""
-        steps = self.found.steps
+        steps = self.findings.steps
         return steps[(steps["arm"] == arm) & (steps["stack"] == stack) & (steps["players"] == players)]
 
     def values(self, column: str, arm: str, stack: str, players: int) -> pd.Series:
@@ -109,7 +109,7 @@ class Results:
 
     def faults(self, arm: str, stack: str, players: int) -> list[stats.StepsNotValid]:
         """Returns the causes for which steps of one arm, stack and number of players are missing or not valid."""
-        lives = self.found.lives
+        lives = self.findings.lives
         of_cell = (lives["arm"] == arm) & (lives["stack"] == stack) & lives["players"].map(lambda own: players in own)
         failed = lives.loc[of_cell & (lives["failed"] != ""), "failed"]
         steps = self.steps(arm, stack, players)

@@ -22,7 +22,7 @@ class Crossed:
     server: str
     title: str
     """Name of the server for people."""
-    found: contrasts.Contrasts
+    effects: contrasts.Contrasts
     """Effects of every arm on the mean round-trip time of pings. Its positive control is the arm that delays ticks."""
     arm: str
     """Arm of the claim: the one that the confirmatory claims of the configuration are about."""
@@ -30,9 +30,9 @@ class Crossed:
     @property
     def baseline(self) -> stats.Mean:
         """The round-trip time in ms on the baseline device, as the mean over lives."""
-        rows = self.found.table
-        own = rows[rows["arm"].isin([self.found.baseline, self.found.roles.null])]
-        return stats.over_lives(own.groupby("life")[METRIC].mean(), self.found.plan.alpha)
+        rows = self.effects.table
+        own = rows[rows["arm"].isin([self.effects.baseline, self.effects.roles.null])]
+        return stats.over_lives(own.groupby("life")[METRIC].mean(), self.effects.plan.alpha)
 
 
 def compute_crossed(plan: str, *, runs: str, margin: float | None) -> Sequence[Crossed]:
@@ -44,7 +44,7 @@ def compute_crossed(plan: str, *, runs: str, margin: float | None) -> Sequence[C
 
 def _crossed(data: Runs, margin: float | None) -> Crossed:
     design = data.design(SWITCHBACK)
-    found = contrasts.compute(
+    effects = contrasts.compute(
         "pings",
         data,
         [life.epoch_rows(design.tau_ns) for life in data.lives()],
@@ -55,4 +55,4 @@ def _crossed(data: Runs, margin: float | None) -> Crossed:
         margin=margin,
         seed=None,
     )
-    return Crossed(data.server, data.manifests[0].server.title, found, data.decision.confirmatory.arm)
+    return Crossed(data.server, data.manifests[0].server.title, effects, data.decision.confirmatory.arm)

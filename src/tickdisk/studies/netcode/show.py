@@ -117,15 +117,15 @@ def pings(results: Results) -> pd.DataFrame:
     """Returns one row per game server and arm of the switchback: the mean round-trip time of a ping, and its ratio."""
     rows = []
     for crossed in results.crossed:
-        found = crossed.found
-        by_arm = found.table.groupby(["arm", "life"])[METRIC].mean()
-        for arm in (found.baseline, *found.arms):
-            effect, verdict = found.outcome.contrasts.get((METRIC, arm)), found.verdicts.get((METRIC, arm))
+        effects = crossed.effects
+        by_arm = effects.table.groupby(["arm", "life"])[METRIC].mean()
+        for arm in (effects.baseline, *effects.arms):
+            effect, verdict = effects.outcome.contrasts.get((METRIC, arm)), effects.verdicts.get((METRIC, arm))
             rows.append(
                 {
                     "server": crossed.title,
                     "arm": arm,
-                    "storage latency (ms)": number(found.data.latency_ms(arm)),
+                    "storage latency (ms)": number(effects.data.latency_ms(arm)),
                     "RTT of a ping (ms)": _text(results, by_arm.get(arm, pd.Series(dtype=float))),
                     "ratio": "" if effect is None else with_interval(effect.ratio, effect.low, effect.high),
                     "verdict": "" if verdict is None else verdict.word,
@@ -152,7 +152,7 @@ def _curves(results: Results) -> pd.DataFrame:
 
 
 def _settling(results: Results) -> pd.DataFrame:
-    pings, most = results.found.pings, results.idle_players[-1]
+    pings, most = results.findings.pings, results.idle_players[-1]
     parts = []
     for stack in results.stacks:
         own = pings[(pings["arm"] == "idle") & (pings["stack"] == stack) & (pings["players"] == most) & (pings["run"] == 0)]

@@ -31,9 +31,9 @@ _COLUMNS = {
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the study of network stacks."""
     statement = Statement(NAME)
-    lives = results.found.lives
+    lives = results.findings.lives
     statement.fact("all_lives", len(lives), "lives", source="results/netcode/lives.parquet")
-    statement.fact("pings", len(results.found.pings), "pings", source="results/netcode/pings.parquet")
+    statement.fact("pings", len(results.findings.pings), "pings", source="results/netcode/pings.parquet")
     fewest = results.active_players[0]
     statement.fact("fewest_active", fewest, "players", source="configuration", note="smallest number of players who act")
     words = joined_list([number(limit_ms) for limit_ms in results.published.thresholds_ms])
@@ -111,7 +111,7 @@ def _state_background(statement: Statement, results: Results) -> None:
 
 def _state_worlds(statement: Statement, results: Results) -> None:
     """States whether a player was lost or a world differed. That none did needs a record of at least half of the lives."""
-    lives = results.found.lives
+    lives = results.findings.lives
     failed = int((lives["failed"] != "").sum())
     lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
     note = "a player was lost, or worlds differed at the end"
@@ -149,26 +149,28 @@ def _state_added(statement: Statement, results: Results) -> None:
         "added.known", _ADDED_MS, "ms", source="configuration", note="time that the positive control adds to a round trip"
     )
     stack, players = results.control, results.active_players[-1]
-    found = {}
+    added_ms = {}
     for name, column, note in (
         ("transport", "transport_rtt_ms", "what the stack itself tells"),
         ("application", "rtt_mean_ms", "mean of pings"),
     ):
         with_it, without = (results.values(column, arm, stack, players) for arm in ("delayed", "near"))
         added = (with_it - without).dropna()
-        found[name] = float(added.mean()) if len(added) else float("nan")
+        added_ms[name] = float(added.mean()) if len(added) else float("nan")
         _mean(
             statement, results, f"added.{name}", added, "ms", f"round-trip time that the link with a delay of 10 ms adds: {note}"
         )
     n, minimum = statement["added.application"].n or 0, results.rules.control_minimum
-    is_near = abs(found["transport"] - _ADDED_MS) <= _TRANSPORT_MS and abs(found["application"] - _ADDED_MS) <= _APPLICATION_MS
+    is_near = (
+        abs(added_ms["transport"] - _ADDED_MS) <= _TRANSPORT_MS and abs(added_ms["application"] - _ADDED_MS) <= _APPLICATION_MS
+    )
     causes: list[stats.Cause] = []
     words = f"{statement['added.transport'].text} and {statement['added.application'].text}"
     if n < minimum:
         faults = [*results.faults("near", stack, players), *results.faults("delayed", stack, players)]
         causes = [*faults, stats.TooFew(n=n, needed=minimum, counted="lives")]
         words = "; ".join([*map(_sentence, faults), f"n = {n}, fewer than the {minimum} lives that a control needs"])
-    elif not isfinite(found["transport"]):
+    elif not isfinite(added_ms["transport"]):
         causes = [stats.NotMeasured(what=f"the round-trip time of {title(stack)} itself")]
         words = f"{title(stack)} tells no round-trip time"
     statement.bound(
@@ -207,11 +209,11 @@ def _sentence(obstacle: stats.Obstacle) -> str:
 def _state_controls(statement: Statement, results: Results, null: Question, sham: Question) -> list[stats.ControlFailed]:
     """States both controls, and returns the null control if it failed, because then the instrument is wrong."""
     effects = [_effect(results, question) for question in (null, sham)]
-    found = []
+    ratios = []
     for question, effect in zip((null, sham), effects, strict=True):
         obstacles = _faults(results, question.above, question.below)
-        found.append(_state_ratio(statement, results, question, effect, effect.p, effect.p_equivalent, obstacles))
-    control = found[0]
+        ratios.append(_state_ratio(statement, results, question, effect, effect.p, effect.p_equivalent, obstacles))
+    control = ratios[0]
     if control.word not in ("different", "not valid"):
         return []
     return [stats.ControlFailed(control="null", verdict=control.word, reason=control.reason)]
@@ -223,8 +225,8 @@ def _state_questions(statement: Statement, results: Results, asked: list[Questio
         stats.adjusted([getattr(effect, test) for effect in effects], "scan").tolist() for test in ("p", "p_equivalent")
     )
     for question, effect, own, equivalent in zip(asked, effects, p, p_equivalent, strict=True):
-        found = [*obstacles, *_faults(results, question.above, question.below)]
-        _state_ratio(statement, results, question, effect, own, equivalent, found)
+        causes = [*obstacles, *_faults(results, question.above, question.below)]
+        _state_ratio(statement, results, question, effect, own, equivalent, causes)
 
 
 def _state_ratio(
@@ -287,10 +289,10 @@ def _state_crossings(statement: Statement, results: Results, obstacles: Sequence
             evidence = f"the mean stays below {words} up to {number(below)} players: {known}{open_ended}"
         else:
             evidence = f"the mean is shown to be below {words} with no number of players: {known}"
-        found = [*obstacles]
+        causes = [*obstacles]
         if n < results.rules.minimum:
-            found += _faults(results, Value("rtt_mean_ms", "idle", stack, deciding))
-            found.append(stats.TooFew(n=n, needed=results.rules.minimum, counted="lives"))
+            causes += _faults(results, Value("rtt_mean_ms", "idle", stack, deciding))
+            causes.append(stats.TooFew(n=n, needed=results.rules.minimum, counted="lives"))
         decided = _crossing(crossed, below, last, is_crossed=library.crosses is not None)
         statement.bound(
             f"crosses.{stack}",
@@ -298,9 +300,9 @@ def _state_crossings(statement: Statement, results: Results, obstacles: Sequence
             + (f"crossed at {number(last)} players" if library.crosses else f"not crossed up to {number(last)} players"),
             statement=f"With {number(last)} players who stand still, the mean RTT on {title(stack)} "
             + (f"is above {words}" if library.crosses else f"is still below {words}"),
-            verdict="not valid" if found else decided,
-            evidence="; ".join([*map(_sentence, found), evidence]),
-            causes=found,
+            verdict="not valid" if causes else decided,
+            evidence="; ".join([*map(_sentence, causes), evidence]),
+            causes=causes,
             effect=f"below.{stack}",
             n=n,
             counted="lives",
@@ -317,14 +319,14 @@ def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -
 
 
 def _state_crossed(statement: Statement, crossed: Crossed) -> None:
-    found, baseline, name = crossed.found, crossed.baseline, f"crossed.{crossed.server}"
+    effects, baseline, name = crossed.effects, crossed.baseline, f"crossed.{crossed.server}"
     source = "run folders of the switchback"
     note = f"mean round-trip time of a ping on {crossed.title}, on the baseline device"
     statement.fact(
         f"{name}.ping", baseline.value, "ms", interval=(baseline.low, baseline.high), n=baseline.n, source=source, note=note
     )
-    effect, verdict = found.outcome.contrasts[METRIC, crossed.arm], found.verdicts[METRIC, crossed.arm]
-    latency = f"{number(found.data.latency_ms(crossed.arm))} ms"
+    effect, verdict = effects.outcome.contrasts[METRIC, crossed.arm], effects.verdicts[METRIC, crossed.arm]
+    latency = f"{number(effects.data.latency_ms(crossed.arm))} ms"
     question = f"RTT of a ping on {crossed.title} with a storage latency of {latency}, against the baseline"
     interval = (effect.low, effect.high)
     statement.fact(f"{name}.ratio", effect.ratio, "ratio", interval=interval, n=effect.n, source=source, note=question)

@@ -27,7 +27,7 @@ class Part:
     server: str
     title: str
     """Name of the server for people."""
-    found: contrasts.Contrasts
+    effects: contrasts.Contrasts
     doses: Sequence[str]
     """Arms with a latency of their own, from the lowest realised latency to the highest."""
     saves: pd.DataFrame
@@ -39,8 +39,8 @@ class Part:
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the tested metrics, which are columns of `found.table`."""
-        return list(self.found.metrics)
+        """Names of the tested metrics, which are columns of `effects.table`."""
+        return list(self.effects.metrics)
 
 
 @dataclass(frozen=True)
@@ -98,17 +98,17 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             steady = compute_switchback(
                 plan, runs=runs, server=server, tick_metric=tick_metric, action=action, margin=margin, seed=seed
             )
-            found, lives = steady.contrasts, steady.lives
+            effects, lives = steady.contrasts, steady.lives
         elif experiment == JOIN_BURST.name:
             burst = compute_join_burst(plan, runs=runs, server=server, tick_metric=tick_metric, margin=margin, seed=seed)
-            found, lives = burst.contrasts, burst.lives
+            effects, lives = burst.contrasts, burst.lives
         else:
             if experiment == INSIDE_TICK.name and server != main:
                 stalls.append(_stalls(Runs(plan, runs, experiment, server)))
             continue
-        doses = sorted((arm.arm for arm in found.data.arms if arm.role in ("dose", "treatment")), key=found.data.dose_ms)
-        title = found.data.manifests[0].server.title
-        parts.append(Part(experiment, server, title, found, doses, _saves(lives), _pauses_ms(lives)))
+        doses = sorted((arm.arm for arm in effects.data.arms if arm.role in ("dose", "treatment")), key=effects.data.dose_ms)
+        title = effects.data.manifests[0].server.title
+        parts.append(Part(experiment, server, title, effects, doses, _saves(lives), _pauses_ms(lives)))
     if all(part.server == main for part in parts):
         raise TickdiskError(
             f"no switchback and no join burst of another server than {main} has run under {runs}; "
@@ -126,7 +126,7 @@ def growth(part: Part) -> stats.Mean | None:
         by_position = life.groupby("position")["ms"].mean()
         if len(by_position) > 1:
             factors.append(float(np.log(by_position.iloc[-1] / by_position.iloc[0])))
-    return stats.over_lives(factors, part.found.plan.alpha) if factors else None
+    return stats.over_lives(factors, part.effects.plan.alpha) if factors else None
 
 
 def _stalls(data: Runs) -> Stalls:
@@ -153,13 +153,13 @@ def _stalls(data: Runs) -> Stalls:
 
 def _pauses_ms(lives: Sequence[LifeTables]) -> list[float]:
     """Returns the lengths of the pauses that began within epochs. A runtime also pauses while the server starts."""
-    found = []
+    lengths_ms = []
     for life in lives:
         pauses = life.pauses()
         first, last = int(life.epochs["start_ns"].min()), int(life.epochs["end_ns"].max())
         inside = pauses[pauses["begin_ns"].between(first, last)]
-        found += [float(ns) / 1e6 for ns in inside["end_ns"] - inside["begin_ns"]]
-    return found
+        lengths_ms += [float(ns) / 1e6 for ns in inside["end_ns"] - inside["begin_ns"]]
+    return lengths_ms
 
 
 def _saves(lives: Sequence[LifeTables]) -> pd.DataFrame:

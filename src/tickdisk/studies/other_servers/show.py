@@ -18,23 +18,23 @@ def effects_over_latency(results: Results) -> Any:
     """Draws the ratio to the baseline of each latency and metric for the paper, with a panel for each server. The join burst has
     only its join time in the figure.
     """
-    first = results.parts[0].found
+    first = results.parts[0].effects
     return plot.server_effects(_rows(results), margin=first.margin)
 
 
 def _rows(results: Results) -> pd.DataFrame:
     rows = []
     for part in results.parts:
-        found = part.found
+        effects = part.effects
         for metric in part.metrics:
             # The burst has a panel's place for its joins alone. Its tick gaps are in the table.
-            for arm in part.doses if part.experiment == PLAY or metric in found.actions else ():
-                effect = found.outcome.contrasts[metric, arm]
+            for arm in part.doses if part.experiment == PLAY or metric in effects.actions else ():
+                effect = effects.outcome.contrasts[metric, arm]
                 rows.append(
                     {
                         "server": part.title,
-                        "metric": found.metrics[metric].removesuffix(" of an epoch").removesuffix(" of a burst"),
-                        "latency_ms": found.data.dose_ms(arm),
+                        "metric": effects.metrics[metric].removesuffix(" of an epoch").removesuffix(" of a burst"),
+                        "latency_ms": effects.data.dose_ms(arm),
                         "ratio": effect.ratio,
                         "low": effect.low,
                         "high": effect.high,
@@ -49,17 +49,17 @@ def effects_table(results: Results) -> pd.DataFrame:
     """
     rows = []
     for part in results.parts:
-        found = part.found
+        effects = part.effects
         for metric in part.metrics:
-            base = found.table.loc[found.table["arm"] == found.baseline, metric]
+            base = effects.table.loc[effects.table["arm"] == effects.baseline, metric]
             for arm in part.doses:
-                effect, verdict = found.outcome.contrasts[metric, arm], found.verdicts.get((metric, arm))
+                effect, verdict = effects.outcome.contrasts[metric, arm], effects.verdicts.get((metric, arm))
                 rows.append(
                     {
                         "server": part.title,
                         "experiment": part.experiment,
-                        "metric": found.metrics[metric],
-                        "latency (ms)": number(found.data.latency_ms(arm)),
+                        "metric": effects.metrics[metric],
+                        "latency (ms)": number(effects.data.latency_ms(arm)),
                         "baseline (ms)": number(float(base.median())),
                         "ratio": number(effect.ratio, trailing_zeros=True),
                         "interval": interval(effect.low, effect.high),
@@ -73,7 +73,7 @@ def effects_table(results: Results) -> pd.DataFrame:
 def manipulation(results: Results) -> pd.DataFrame:
     """Returns `contrasts.manipulation` of each server and experiment: whether it made enough requests to test the latency."""
     tables = [
-        contrasts.manipulation(part.found).assign(server=part.title, experiment=part.experiment).reset_index()
+        contrasts.manipulation(part.effects).assign(server=part.title, experiment=part.experiment).reset_index()
         for part in results.parts
     ]
     return pd.concat(tables).set_index(["server", "experiment", "arm"])

@@ -88,32 +88,30 @@ def _verdict(obstacles: Sequence[stats.Obstacle], *, is_kept: bool) -> stats.Bou
 
 
 def _state_part(statement: Statement, part: Part) -> None:
-    found = part.found
+    effects = part.effects
     statement.word("title", part.title, source="manifests", note="name of the server")
     statement.fact(
-        "budget", found.data.budget_ns / 1e6, "ms", source="manifests", note="time between the starts of two ticks on time"
+        "budget", effects.data.budget_ns / 1e6, "ms", source="manifests", note="time between the starts of two ticks on time"
     )
-    contrasts.state_found(statement, found)
+    contrasts.state_effects(statement, effects)
     contrasts.state_controls(
-        statement, found, {role: f"{part.title}: {words}" for role, words in contrasts.CONTROL_WORDS.items()}
+        statement, effects, {role: f"{part.title}: {words}" for role, words in contrasts.CONTROL_WORDS.items()}
     )
-    baseline_ms = found.data.latency_ms(found.baseline)
-    for metric, arm in contrasts.treatment_claims(found):
-        question = (
-            f"{part.title}: Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
-            f"{found.metrics[metric]}"
-        )
-        contrasts.state_claim(statement, found, f"{arm}.{fact_name(metric)}", (metric, arm), question)
-    bounds = contrasts.dose_bounds(found, part.doses)
-    for metric in found.metrics:
-        contrasts.state_doses(statement, found, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")
+    baseline_ms = effects.data.latency_ms(effects.baseline)
+    for metric, arm in contrasts.treatment_claims(effects):
+        latencies = f"{effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms"
+        question = f"{part.title}: Effect of {latencies} on the {effects.metrics[metric]}"
+        contrasts.state_claim(statement, effects, f"{arm}.{fact_name(metric)}", (metric, arm), question)
+    bounds = contrasts.dose_bounds(effects, part.doses)
+    for metric in effects.metrics:
+        contrasts.state_doses(statement, effects, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")
     if part.pauses_ms:
         note = "longest time in which the runtime stopped all threads, from the first epoch on"
         statement.fact("longest_pause", max(part.pauses_ms), "ms", n=len(part.pauses_ms), source="pauses tables", note=note)
     if len(part.saves):
-        duration_ms = float(part.saves.loc[part.saves["arm"] == found.baseline, "ms"].median())
+        duration_ms = float(part.saves.loc[part.saves["arm"] == effects.baseline, "ms"].median())
         statement.fact(
-            "save", duration_ms, "ms", n=len(part.saves), source="saves tables", note=f"median save at {found.baseline}"
+            "save", duration_ms, "ms", n=len(part.saves), source="saves tables", note=f"median save at {effects.baseline}"
         )
         grown = growth(part)
         if grown is not None:

@@ -67,7 +67,7 @@ def compute(
     data = Runs(plan, runs, "switchback", server)
     lives = list(data.lives())
     tau_ns, action_metric = data.design(SWITCHBACK).tau_ns, f"{action}_mean_ms"
-    found = contrasts.compute(
+    effects = contrasts.compute(
         "switchback",
         data,
         [life.epoch_rows(tau_ns) for life in lives],
@@ -83,26 +83,26 @@ def compute(
         seed=seed,
     )
     return Results(
-        contrasts=found,
+        contrasts=effects,
         lives=lives,
         tick_metric=tick_metric,
         action=action,
         tau_s=tau_ns / 1e9,
-        bounds=contrasts.dose_bounds(found, contrasts.dose_arms(found, "dose")),
-        slopes={metric: _slope(found, metric) for metric in found.metrics},
-        orders={metric: _order(found, metric) for metric in found.metrics},
-        reads_per_action=stats.over_lives([_reads_per_action(life, action) for life in lives], found.plan.alpha),
+        bounds=contrasts.dose_bounds(effects, contrasts.dose_arms(effects, "dose")),
+        slopes={metric: _slope(effects, metric) for metric in effects.metrics},
+        orders={metric: _order(effects, metric) for metric in effects.metrics},
+        reads_per_action=stats.over_lives([_reads_per_action(life, action) for life in lives], effects.plan.alpha),
     )
 
 
-def dose_rows(found: contrasts.Contrasts, metric: str) -> pd.DataFrame:
+def dose_rows(effects: contrasts.Contrasts, metric: str) -> pd.DataFrame:
     """Returns the epochs of the baseline, the null control and the doses in which a metric is estimable.
 
     `latency_ms` has the latency that the arm's device realised.
     """
-    arms = [found.baseline, found.roles.null, *contrasts.dose_arms(found, "dose")]
-    rows = found.table[found.table["arm"].isin(arms)].dropna(subset=[metric])
-    return rows.assign(latency_ms=rows["arm"].map(found.data.dose_ms))
+    arms = [effects.baseline, effects.roles.null, *contrasts.dose_arms(effects, "dose")]
+    rows = effects.table[effects.table["arm"].isin(arms)].dropna(subset=[metric])
+    return rows.assign(latency_ms=rows["arm"].map(effects.data.dose_ms))
 
 
 def _reads_per_action(life: LifeTables, action: str) -> float:
@@ -116,16 +116,16 @@ def _reads_per_action(life: LifeTables, action: str) -> float:
     return counts[0] / counts[1] if counts[1] else float("nan")
 
 
-def _slope(found: contrasts.Contrasts, metric: str) -> stats.Slope | None:
+def _slope(effects: contrasts.Contrasts, metric: str) -> stats.Slope | None:
     """Fits a line to the baselines and doses of each life, without the positive control, which is slower by construction."""
-    rows = dose_rows(found, metric)
-    chosen = rows[rows["arm"] != found.roles.positive[metric]]
+    rows = dose_rows(effects, metric)
+    chosen = rows[rows["arm"] != effects.roles.positive[metric]]
     at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)
-    return stats.slope(chosen["latency_ms"], chosen[metric], chosen["life"], at_ms=at_ms, alpha=found.plan.alpha)
+    return stats.slope(chosen["latency_ms"], chosen[metric], chosen["life"], at_ms=at_ms, alpha=effects.plan.alpha)
 
 
-def _order(found: contrasts.Contrasts, metric: str) -> stats.OrderEffect:
-    table, latencies = found.table, {arm.arm: found.data.latency_ms(arm.arm) for arm in found.data.arms}
+def _order(effects: contrasts.Contrasts, metric: str) -> stats.OrderEffect:
+    table, latencies = effects.table, {arm.arm: effects.data.latency_ms(arm.arm) for arm in effects.data.arms}
     values = np.log(table[metric].where(table[metric] > 0))
     before = table["previous_arm"].map(latencies)
-    return stats.order_effect(values, table["arm"], table["life"], table["position"], before, alpha=found.plan.alpha)
+    return stats.order_effect(values, table["arm"], table["life"], table["position"], before, alpha=effects.plan.alpha)

@@ -37,12 +37,12 @@ def _gaps_ms(life: LifeTables, arm: str) -> npt.NDArray[np.float64]:
 
 def doses(results: Results, *metrics: str, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws metrics of each epoch over the latency that the device realised, with the line fitted within lives."""
-    found = results.contrasts
+    effects = results.contrasts
     shown = [
-        plot.Dose(found.metrics[metric], dose_rows(found, metric).rename(columns={metric: "value"}), results.slopes[metric])
+        plot.Dose(effects.metrics[metric], dose_rows(effects, metric).rename(columns={metric: "value"}), results.slopes[metric])
         for metric in metrics
     ]
-    return plot.dose_response(shown, margin=found.margin, level=1 - found.plan.alpha, theme=theme)
+    return plot.dose_response(shown, margin=effects.margin, level=1 - effects.plan.alpha, theme=theme)
 
 
 def carry_over(results: Results) -> pd.DataFrame:

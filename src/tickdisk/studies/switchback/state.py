@@ -15,7 +15,7 @@ _SLOWEST_MS = 6.0
 def state(results: Results) -> Statement:
     """Returns the facts and claims: controls, the effect of each arm, and the doses up to which a metric is good."""
     statement = Statement("switchback")
-    contrasts.state_found(statement, results.contrasts)
+    contrasts.state_effects(statement, results.contrasts)
     _state_counts(statement, results)
     contrasts.state_controls(statement, results.contrasts)
     _state_effects(statement, results)
@@ -52,22 +52,22 @@ def _state_counts(statement: Statement, results: Results) -> None:
 
 
 def _state_effects(statement: Statement, results: Results) -> None:
-    found = results.contrasts
-    baseline_ms = found.data.latency_ms(found.baseline)
-    for metric, arm in contrasts.treatment_claims(found):
-        is_published = metric != results.action_metric and found.data.latency_ms(arm) <= _SLOWEST_MS
+    effects = results.contrasts
+    baseline_ms = effects.data.latency_ms(effects.baseline)
+    for metric, arm in contrasts.treatment_claims(effects):
+        is_published = metric != results.action_metric and effects.data.latency_ms(arm) <= _SLOWEST_MS
         bounds, notes = results.bounds[metric], []
-        is_good = bounds.good_up_to is not None and found.data.dose_ms(arm) <= bounds.good_up_to
-        if is_good and found.verdicts[metric, arm].word == "inconclusive":
+        is_good = bounds.good_up_to is not None and effects.data.dose_ms(arm) <= bounds.good_up_to
+        if is_good and effects.verdicts[metric, arm].word == "inconclusive":
             # The dose test may decide here. It asks only if the metric is longer by more than the margin, and has its own level.
-            notes.append(f"the test of doses shows that it is not more than {found.margin:.0%} longer")
+            notes.append(f"the test of doses shows that it is not more than {effects.margin:.0%} longer")
         contrasts.state_claim(
             statement,
-            found,
+            effects,
             f"{arm}.{fact_name(metric)}",
             (metric, arm),
-            f"Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
-            f"{found.metrics[metric]}",
+            f"Effect of {effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
+            f"{effects.metrics[metric]}",
             source=_POKESTO if is_published else THIS_PROJECT,
             finding="no difference" if is_published else None,
             notes=notes,
@@ -75,7 +75,7 @@ def _state_effects(statement: Statement, results: Results) -> None:
 
 
 def _state_dose(statement: Statement, results: Results, metric: str) -> None:
-    found, slope, name = results.contrasts, results.slopes[metric], fact_name(metric)
+    effects, slope, name = results.contrasts, results.slopes[metric], fact_name(metric)
     statement.fact(
         f"{name}_slope",
         None if slope is None else slope.per_ms,
@@ -83,9 +83,9 @@ def _state_dose(statement: Statement, results: Results, metric: str) -> None:
         interval=None if slope is None else (slope.low, slope.high),
         n=None if slope is None else slope.lives,
         source="a line within each life, t test over lives",
-        note=f"{found.metrics[metric]}: rise per ms of device latency; secondary, because slack hides the first milliseconds",
+        note=f"{effects.metrics[metric]}: rise per ms of device latency; secondary, because slack hides the first milliseconds",
     )
-    contrasts.state_doses(statement, found, results.doses, results.bounds, metric, facts=[f"{name}_slope"])
+    contrasts.state_doses(statement, effects, results.doses, results.bounds, metric, facts=[f"{name}_slope"])
 
 
 def _state_order(statement: Statement, results: Results, metric: str) -> None:
