@@ -204,6 +204,17 @@ def test_where_every_life_failed_nothing_is_said_of_worlds(tmp_path: Path) -> No
     assert (claim.verdict, claim.causes) == ("not valid", (stats.LivesFailed(n=RUNS * 23),))
 
 
+@pytest.mark.parametrize(("recorded", "verdict"), [(1, "not valid"), (RUNS * 23 // 2 - 1, "not valid"), (RUNS * 23 // 2, "kept")])
+def test_worlds_are_kept_only_where_half_of_the_lives_have_a_record(tmp_path: Path, recorded: int, verdict: str) -> None:
+    found = made()
+    failed = found.lives.index >= recorded
+    lives = found.lives.assign(is_equal=~failed, failed=np.where(failed, "no such device", ""))
+    study = study_of(replace(found, lives=lives), tmp_path)
+    (claim,) = [claim for claim in study.statement.claims if claim.id == "netcode.worlds"]
+    few = stats.TooFew(n=recorded, needed=RUNS * 23 // 2, counted="lives")
+    assert (claim.verdict, claim.causes) == (verdict, () if verdict == "kept" else (few,))
+
+
 def test_a_stack_that_tells_no_round_trip_time_has_no_verdict_on_what_a_link_adds(tmp_path: Path) -> None:
     found = made()
     study = study_of(replace(found, steps=found.steps.assign(transport_rtt_ms=np.nan)), tmp_path)

@@ -83,7 +83,7 @@ def _lines(value: Any) -> str:
 
 
 def _git(*words: str) -> str:
-    found = subprocess.run(["git", *words], capture_output=True, text=True, check=False)  # noqa: S603, S607
+    found = subprocess.run(["git", *words], capture_output=True, text=True, errors="replace", check=False)  # noqa: S603, S607
     if found.returncode:
         raise TickdiskError(f"git {' '.join(words)}: {found.stderr.strip() or 'failed'}; a reference needs the project's history")
     return found.stdout.strip()

@@ -1,6 +1,7 @@
 """The files of a server life: its tables, its player trace, and the record of every process."""
 
-from tickdisk.describe.entry import Entry, Section, table_entry, written
+from tickdisk.describe.entry import Entry, Section, blocks_of, table_entry, written
+from tickdisk.foundation.process import ChildRecord
 from tickdisk.foundation.table import SCHEMAS
 
 LIFE = "results/runs/CELL/LIFE"
@@ -224,22 +225,7 @@ _PLAYERS = Entry(
 _LOGS = Entry(
     f"{LIFE}/logs/PROCESS.json",
     "Each process that Tickdisk starts leaves such a file, and its output beside it. Folders of logs elsewhere have them, too.",
-    (
-        written(
-            "The file is an object with these keys:",
-            {
-                "name": ("text", "The name of the process."),
-                "command": ("list of texts", "The command with its arguments."),
-                "pid": ("integer", "The number that the kernel gave to the process."),
-                "started_ns": ("integer", "The time at which the process started."),
-                "ended_ns": ("integer or null", "The time at which the process had ended. It is null while the process runs."),
-                "exit_code": (
-                    "integer or null",
-                    "The exit code; a negative one is the number of a signal. It is null while the process runs.",
-                ),
-            },
-        ),
-    ),
+    tuple(blocks_of(ChildRecord)),
 )
 
 SECTION = Section(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_json
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -74,6 +74,23 @@ def state_of(pid: int) -> ProcessState | None:
 def die_with_parent() -> None:
     """Asks the kernel to kill the calling process when the thread that started it ends. It is meant for `preexec_fn` of Popen."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class ChildRecord(record.Record):
+    """The content of the file that each process leaves in a folder of logs."""
+
+    name: str
+    """The name of the process."""
+    command: tuple[str, ...]
+    """The command with its arguments."""
+    pid: int
+    """The number that the kernel gave to the process."""
+    started_ns: int
+    """The time at which the process started."""
+    ended_ns: int | None
+    """The time at which the process had ended. It is null while the process runs."""
+    exit_code: int | None
+    """The exit code; a negative one is the number of a signal. It is null while the process runs."""
 
 
 class Child:
@@ -177,24 +194,23 @@ class Child:
         return code
 
     def _record(self, code: int | None) -> None:
-        write_json(
-            self._logs / f"{self.name}.json",
-            {
-                "name": self.name,
-                "command": self.command,
-                "pid": self.pid,
-                "started_ns": self.started_ns,
-                "ended_ns": None if code is None else time.monotonic_ns(),
-                "exit_code": code,
-            },
+        found = ChildRecord(
+            name=self.name,
+            command=tuple(self.command),
+            pid=self.pid,
+            started_ns=self.started_ns,
+            ended_ns=None if code is None else time.monotonic_ns(),
+            exit_code=code,
         )
+        record.write(self._logs / f"{self.name}.json", found)
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:
     """Runs a short command without a shell, waits for its end, and returns its standard output.
 
-    Raises TickdiskError if the program is not installed, does not end within `timeout_s`, or fails. Messages name the command by
-    `what`, or by its words if `what` is None, and quote the last line of its standard error or else of its output.
+    What is not UTF-8 is replaced. Raises TickdiskError if the program is not installed, does not end within `timeout_s`, or
+    fails. Messages name the command by `what`, or by its words if `what` is None, and quote the last line of its standard error
+    or of its output.
     """
     words = [str(word) for word in command]
     try:

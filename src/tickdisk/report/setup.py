@@ -17,97 +17,99 @@ def state_setup(plan: Plan, results: Path) -> Statement:
 
     Facts about the machine are left out if there is no calibration. Facts about the load are not estimable without run folders.
     """
-    said = Statement("setup")
-    _state_design(said, plan)
+    statement = Statement("setup")
+    _state_design(statement, plan)
     folders = [results / "runs" / cell.hash for cell in plan.cells]
     manifests = [read_manifest(folder) for folder in folders if has_run(folder)]
-    _state_programs(said, plan, manifests)
+    _state_programs(statement, plan, manifests)
     if (results / "calibration.json").exists():
-        _state_machine(said, load_calibration(results / "calibration.json"))
-    _state_load(said, plan, manifests)
-    return said
+        _state_machine(statement, load_calibration(results / "calibration.json"))
+    _state_load(statement, plan, manifests)
+    return statement
 
 
-def _state_design(said: Statement, plan: Plan) -> None:
+def _state_design(statement: Statement, plan: Plan) -> None:
     config, scale = plan.config, plan.chosen
-    said.word("scale", config.scale, source=_PLAN, note=scale.description)
-    said.fact("seed", config.seed, "", source=_PLAN)
+    statement.word("scale", config.scale, source=_PLAN, note=scale.description)
+    statement.fact("seed", config.seed, "", source=_PLAN)
     own = [arm for arm in plan.arms if config.server in arm.servers]
     experiments = {arm.experiment for arm in own}
     for study, entry in STUDIES.items():
         if study in EXPERIMENTS and study not in experiments:
             continue
         for name, unit in entry.stated.items():
-            said.fact(f"{study}.{name}", getattr(scale.design(entry), name), unit, source=_PLAN)
-    said.fact("world.edge_blocks", scale.world.edge_blocks, "map blocks", source=_PLAN)
-    said.fact("world.seed", scale.world.seed, "", source=_PLAN)
+            statement.fact(f"{study}.{name}", getattr(scale.design(entry), name), unit, source=_PLAN)
+    statement.fact("world.edge_blocks", scale.world.edge_blocks, "map blocks", source=_PLAN)
+    statement.fact("world.seed", scale.world.seed, "", source=_PLAN)
     if SWITCHBACK.name in experiments:
         design = scale.design(SWITCHBACK)
         epoch_s = design.epoch_save_periods * design.save_period_s
-        said.fact(f"{SWITCHBACK.name}.epoch_s", epoch_s, "s", source=_PLAN, note="the first save period of an epoch is cut")
+        statement.fact(f"{SWITCHBACK.name}.epoch_s", epoch_s, "s", source=_PLAN, note="the first save period of an epoch is cut")
     decision = config.decision
-    said.fact("margin", decision.margin, "", source=_PLAN)
-    said.fact("alpha", decision.alpha, "", source=_PLAN)
-    said.fact("confidence", decision.confidence, "share", source=_PLAN, note="confidence of intervals")
+    statement.fact("margin", decision.margin, "", source=_PLAN)
+    statement.fact("alpha", decision.alpha, "", source=_PLAN)
+    statement.fact("confidence", decision.confidence, "share", source=_PLAN, note="confidence of intervals")
     note = "confidence of an interval, of which each end is a bound at the level alpha"
-    said.fact("bound_confidence", 1 - 2 * decision.alpha, "share", source=_PLAN, note=note)
-    said.fact("minimum_lives", decision.minimum_lives, "lives", source=_PLAN)
-    said.fact("control_minimum_lives", decision.control_minimum_lives, "lives", source=_PLAN)
-    said.fact("enough_requests", decision.enough_requests, "requests", source=_PLAN)
-    said.fact("replacements", scale.replacements, "times", source=_PLAN, note="most times that a disturbed life is run again")
+    statement.fact("bound_confidence", 1 - 2 * decision.alpha, "share", source=_PLAN, note=note)
+    statement.fact("minimum_lives", decision.minimum_lives, "lives", source=_PLAN)
+    statement.fact("control_minimum_lives", decision.control_minimum_lives, "lives", source=_PLAN)
+    statement.fact("enough_requests", decision.enough_requests, "requests", source=_PLAN)
+    statement.fact(
+        "replacements", scale.replacements, "times", source=_PLAN, note="most times that a disturbed life is run again"
+    )
     for arm in own:
-        said.word(f"arm.{arm.experiment}.{arm.arm}", arm.description, source="experiments.tsv", note=arm.role)
-    _state_other_servers(said, plan)
+        statement.word(f"arm.{arm.experiment}.{arm.arm}", arm.description, source="experiments.tsv", note=arm.role)
+    _state_other_servers(statement, plan)
     for tier, disks in plan.tiers.items():
-        said.fact(f"tier.{tier}", disks.read_latency_ns / 1e6, "ms", source=_PLAN, note=disks.description)
+        statement.fact(f"tier.{tier}", disks.read_latency_ns / 1e6, "ms", source=_PLAN, note=disks.description)
     delays = {arm.experiment: arm.tick_delay_ms for arm in own if arm.tick_delay_ms is not None}
     for experiment, delay_ms in delays.items():
-        said.fact(f"{experiment}.tick_delay_ms", delay_ms, "ms", source=_PLAN, note="the positive control of ticks")
+        statement.fact(f"{experiment}.tick_delay_ms", delay_ms, "ms", source=_PLAN, note="the positive control of ticks")
 
 
-def _state_other_servers(said: Statement, plan: Plan) -> None:
+def _state_other_servers(statement: Statement, plan: Plan) -> None:
     """States the sizes and the arms of the experiments on the other servers that take part."""
     for server in (name for name in plan.resolved if name != plan.config.server):
         for experiment in plan.resolved[server]:
             entry, prefix = EXPERIMENTS[experiment], f"{OTHER_SERVERS.name}.{server}.{experiment}"
             design = plan.chosen.design(entry, server)
             for name, unit in entry.stated.items():
-                said.fact(f"{prefix}.{name}", getattr(design, name), unit, source=_PLAN)
+                statement.fact(f"{prefix}.{name}", getattr(design, name), unit, source=_PLAN)
             for arm in (arm for arm in plan.arms if arm.experiment == experiment and server in arm.servers):
-                said.word(f"arm.{prefix}.{arm.arm}", arm.description, source="experiments.tsv", note=arm.role)
+                statement.word(f"arm.{prefix}.{arm.arm}", arm.description, source="experiments.tsv", note=arm.role)
     for name, reason in plan.missing_servers.items():
-        said.word(f"missing_server.{name}", reason, source=_PLAN, note="a server that cannot run on this machine")
+        statement.word(f"missing_server.{name}", reason, source=_PLAN, note="a server that cannot run on this machine")
 
 
-def _state_programs(said: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
+def _state_programs(statement: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
     binaries = plan.binaries[plan.config.server]
-    said.word("server", " ".join(binaries["server"].split()[:2]), source=_PLAN, note="the game server")
-    said.word("rust", " ".join(binaries["rustc"].split()[:2]), source=_PLAN, note="the compiler of the emulator")
-    said.word("go", binaries["go"].split()[2], source=_PLAN, note="the compiler of the clients")
-    said.word("players", binaries["players"], source=_PLAN, note="digest of the clients' sources")
-    said.word("python_code", binaries["python"], source=_PLAN, note="digest of the Python sources that make live cells")
+    statement.word("server", " ".join(binaries["server"].split()[:2]), source=_PLAN, note="the game server")
+    statement.word("rust", " ".join(binaries["rustc"].split()[:2]), source=_PLAN, note="the compiler of the emulator")
+    statement.word("go", binaries["go"].split()[2], source=_PLAN, note="the compiler of the clients")
+    statement.word("players", binaries["players"], source=_PLAN, note="digest of the clients' sources")
+    statement.word("python_code", binaries["python"], source=_PLAN, note="digest of the Python sources that make live cells")
     cells = len(plan.cells)
-    said.fact("cells", len(manifests), "cells", n=cells, source="manifests", note=f"cells that ran, of {cells} planned ones")
+    statement.fact("cells", len(manifests), "cells", n=cells, source="manifests", note=f"cells that ran, of {cells} planned ones")
 
 
-def _state_machine(said: Statement, calibration: Calibration) -> None:
+def _state_machine(statement: Statement, calibration: Calibration) -> None:
     machine, source = calibration.machine, "calibration.json"
-    said.word("processor", machine.processor, source=source)
-    said.fact("cores", machine.cores, "cores", source=source)
-    said.fact("memory", machine.memory_bytes / (1 << 30), "GiB", source=source)
-    said.word("kernel", machine.kernel, source=source)
-    said.word("python", machine.python, source=source)
-    said.word("fio", calibration.fio, source=source)
+    statement.word("processor", machine.processor, source=source)
+    statement.fact("cores", machine.cores, "cores", source=source)
+    statement.fact("memory", machine.memory_bytes / (1 << 30), "GiB", source=source)
+    statement.word("kernel", machine.kernel, source=source)
+    statement.word("python", machine.python, source=source)
+    statement.word("fio", calibration.fio, source=source)
 
 
-def _state_load(said: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
+def _state_load(statement: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
     """States the largest load of the machine in the last attempt of any life, and the planned time of all live cells."""
     loads = [life.attempts[-1].load for manifest in manifests for life in manifest.lives.values()]
     for name in ("steal_share", "other_programs_share", "pressure_memory_share"):
         known = [100 * share for load in loads if (share := getattr(load, name)) is not None]
         note = "in the server life in which it was highest"
-        said.fact(f"load.{name}", max(known, default=None), "%", n=len(known), source="manifests", note=note)
+        statement.fact(f"load.{name}", max(known, default=None), "%", n=len(known), source="manifests", note=note)
         limit = getattr(plan.config.limits, name)
-        said.fact(f"limit.{name}", 100 * limit, "%", source=_PLAN, note="a life with a higher share is replaced")
+        statement.fact(f"limit.{name}", 100 * limit, "%", source=_PLAN, note="a life with a higher share is replaced")
     seconds = sum(cell.seconds for cell in plan.cells)
-    said.fact("planned_minutes", seconds / 60, "min", source=_PLAN, note="planned time of all live cells")
+    statement.fact("planned_minutes", seconds / 60, "min", source=_PLAN, note="planned time of all live cells")

@@ -8,12 +8,12 @@ from tickdisk.studies.statement import Statement
 
 
 def state_quantile(
-    said: Statement, name: str, found: Quantile | None, unit: str, *, n: int, source: str, note: str, confidence: float
+    statement: Statement, name: str, found: Quantile | None, unit: str, *, n: int, source: str, note: str, confidence: float
 ) -> None:
     """States a quantile of n requests with its interval. It is None if the requests are too few for it."""
     has_interval = found is not None and isfinite(found.low)
     words = "too few requests" if found is None else "too few requests for an interval"
-    said.fact(
+    statement.fact(
         name,
         None if found is None else found.value,
         unit,

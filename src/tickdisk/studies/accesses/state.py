@@ -75,38 +75,38 @@ _QUESTIONS: Mapping[str, _Question] = {
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the study of accesses."""
-    said = Statement("accesses")
-    _state_counts(said, results)
-    _state_means(said, results)
-    _state_lines(said, results)
-    _state_coefficients(said, results)
+    statement = Statement("accesses")
+    _state_counts(statement, results)
+    _state_means(statement, results)
+    _state_lines(statement, results)
+    _state_coefficients(statement, results)
     for name, question in _QUESTIONS.items():
-        _state_question(said, results, name, question, results.tested[name])
-    _state_prediction(said, results)
-    _state_interactions(said, results)
-    return said
+        _state_question(statement, results, name, question, results.tested[name])
+    _state_prediction(statement, results)
+    _state_interactions(statement, results)
+    return statement
 
 
-def _state_counts(said: Statement, results: Results) -> None:
+def _state_counts(statement: Statement, results: Results) -> None:
     capture, source = results.capture, _CAPTURES
-    said.fact("lives", len(results.lives), "lives", source="manifests", note="lives that were captured")
+    statement.fact("lives", len(results.lives), "lives", source="manifests", note="lives that were captured")
     note = "the last third of the lives, which the model is not fitted to"
-    said.fact("held_out_lives", len(results.held_out), "lives", source="manifests", note=note)
-    said.fact("lost_events", capture.lost_events, "events", source=source)
+    statement.fact("held_out_lives", len(results.held_out), "lives", source="manifests", note=note)
+    statement.fact("lost_events", capture.lost_events, "events", source=source)
     note = "requests after the last save, which the server makes as it ends; they are not studied"
-    said.fact("at_end", capture.at_end, "requests", source=source, note=note)
+    statement.fact("at_end", capture.at_end, "requests", source=source, note=note)
     reasons = "; ".join(f"{reason}: {number(count)}" for reason, count in capture.left_out.items())
     note = f"calls that are not studied, by reason: {reasons}" if reasons else ""
-    said.fact("left_out", sum(capture.left_out.values()), "calls", source=source, note=note)
+    statement.fact("left_out", sum(capture.left_out.values()), "calls", source=source, note=note)
     for op in ("reads", "writes", "syncs"):
-        said.fact(op, int(results.summary[op].sum()), "requests", n=len(results.lives), source=source)
+        statement.fact(op, int(results.summary[op].sum()), "requests", n=len(results.lives), source=source)
 
 
-def _state_means(said: Statement, results: Results) -> None:
+def _state_means(statement: Statement, results: Results) -> None:
     """States the means over lives. The share in saves of a data type that was not written is not estimable."""
     for name, (unit, note) in _MEANS.items():
         mean = results.means.get(name)
-        said.fact(
+        statement.fact(
             name,
             None if mean is None else mean.value,
             unit,
@@ -117,34 +117,34 @@ def _state_means(said: Statement, results: Results) -> None:
         )
 
 
-def _state_lines(said: Statement, results: Results) -> None:
+def _state_lines(statement: Statement, results: Results) -> None:
     for kind, line in results.lines.items():
         ends, note = (line.low, line.high), f"reads of terrain over regions, phases of {kind}"
         explained = "share of the variance that a line explains:"
-        said.fact(f"{kind}.per_region", line.slope, "requests", interval=ends, n=line.lives, source=_CAPTURES, note=note)
-        said.fact(f"{kind}.r_squared", line.r_squared, "share", n=line.points, source=_CAPTURES, note=f"{explained} {note}")
+        statement.fact(f"{kind}.per_region", line.slope, "requests", interval=ends, n=line.lives, source=_CAPTURES, note=note)
+        statement.fact(f"{kind}.r_squared", line.r_squared, "share", n=line.points, source=_CAPTURES, note=f"{explained} {note}")
         every, note = results.lines_all[kind], f"{explained} all requests over regions, phases of {kind}"
-        said.fact(f"{kind}.r_squared_all", every.r_squared, "share", n=every.points, source=_CAPTURES, note=note)
+        statement.fact(f"{kind}.r_squared_all", every.r_squared, "share", n=every.points, source=_CAPTURES, note=note)
 
 
-def _state_coefficients(said: Statement, results: Results) -> None:
+def _state_coefficients(statement: Statement, results: Results) -> None:
     for unit, model in (("requests", results.model), ("bytes", results.model_bytes)):
         lives = "1 life" if model.lives == 1 else f"{model.lives} lives"
         source = f"non-negative least squares over {model.windows} windows of {lives}"
         for row in accesses.nonzero_coefficients(model).to_dict("records"):
             name = f"model.{unit}.{row['routine']}.{row['data']}.{row['op']}".replace(" ", "_")
             ends, note = (row["low"], row["high"]), f"{row['op']}s of {_data(row['data'])} data by one {row['routine']}"
-            said.fact(name, row["value"], unit, interval=ends, n=model.lives, source=source, note=note)
+            statement.fact(name, row["value"], unit, interval=ends, n=model.lives, source=source, note=note)
 
 
-def _state_question(said: Statement, results: Results, name: str, question: _Question, tested: Tested) -> None:
+def _state_question(statement: Statement, results: Results, name: str, question: _Question, tested: Tested) -> None:
     ratio, verdict = tested.ratio, tested.verdict
     ends, source = (ratio.low, ratio.high), "captures, geometric mean of lives"
-    said.fact(f"{name}_ratio", ratio.ratio, "ratio", interval=ends, n=ratio.n, source=source, note=question.ratio)
+    statement.fact(f"{name}_ratio", ratio.ratio, "ratio", interval=ends, n=ratio.n, source=source, note=question.ratio)
     causes = stats.causes_of(ratio, verdict, results.plan)
     words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
     published = question.published
-    said.comparison(
+    statement.comparison(
         name,
         source=THIS_PROJECT if published is None else f"PokeSto: {results.published.findings[published]}",
         statement=question.statement,
@@ -158,12 +158,12 @@ def _state_question(said: Statement, results: Results, name: str, question: _Que
     )
 
 
-def _state_prediction(said: Statement, results: Results) -> None:
+def _state_prediction(statement: Statement, results: Results) -> None:
     """States whether the model predicts the requests per minute within the margin. Each life is predicted from all others."""
     ratio, plan = results.prediction, results.plan
     ends, note = (ratio.low, ratio.high), "predicted over observed, each life predicted from all others"
     source = "captures, geometric mean of lives"
-    said.fact("model_ratio", ratio.ratio, "ratio", interval=ends, n=ratio.n, source=source, note=note)
+    statement.fact("model_ratio", ratio.ratio, "ratio", interval=ends, n=ratio.n, source=source, note=note)
     decided = stats.verdict(ratio, plan)
     beyond = ratio.low_one_sided > 1 + plan.margin or ratio.high_one_sided < 1 / (1 + plan.margin)
     place = "inside" if ratio.p_equivalent < plan.alpha else "outside" if beyond else "partly outside"
@@ -171,7 +171,7 @@ def _state_prediction(said: Statement, results: Results) -> None:
     margin, ends_words = percent(plan.margin), interval(ratio.low_one_sided, ratio.high_one_sided)
     size = f"ratio {with_interval(ratio.ratio, ratio.low, ratio.high)}, n = {ratio.n}"
     reason = f"{size}; the {percent(1 - 2 * plan.alpha)} interval {ends_words} is {place} the margin of {margin}"
-    said.bound(
+    statement.bound(
         "model",
         source=THIS_PROJECT,
         statement=f"Requests per minute of a life that the model was not fitted to are predicted within {margin}",
@@ -185,18 +185,18 @@ def _state_prediction(said: Statement, results: Results) -> None:
     )
 
 
-def _state_interactions(said: Statement, results: Results) -> None:
+def _state_interactions(statement: Statement, results: Results) -> None:
     """States, for each published interaction that players perform here, whether it causes the published accesses."""
     effects = results.effects
     for row in effects[effects["published"] & (effects["lives"] > 0)].to_dict("records"):
         cause, data, op, lives = row["interaction"], row["data"], row["op"], int(row["lives"])
         name = f"interaction.{cause.lower().replace(' ', '_')}.{data}.{op}"
         ends, note = (row["low"], row["high"]), "requests per interaction beyond those of quiet windows"
-        fact = said.fact(name, row["per_event"], "requests", interval=ends, n=lives, source=_CAPTURES, note=note)
+        fact = statement.fact(name, row["per_event"], "requests", interval=ends, n=lives, source=_CAPTURES, note=note)
         obstacles = _obstacles(results, row)
         found: stats.Word = "different" if row["p_adjusted"] < results.plan.alpha else "inconclusive"
         size = f"{fact.text} each, adjusted {p_value(row['p_adjusted'])}"
-        said.comparison(
+        statement.comparison(
             name,
             source=f"PokeSto: {cause} {accesses.DIRECTIONS[op]} {data}",
             statement=f"Number of {_data(data)} {op}s in windows of {cause} against quiet windows",

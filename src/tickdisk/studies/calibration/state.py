@@ -13,33 +13,33 @@ _FIDELITY = "fio's raw request logs, compared with the model's latencies in the 
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the calibration study."""
-    said = Statement("calibration")
+    statement = Statement("calibration")
     for condition in results.conditions:
-        said.word(condition.name, condition.word, source=_FILE, note=condition.note)
+        statement.word(condition.name, condition.word, source=_FILE, note=condition.note)
     tiers = [device.name for device in results.measured.devices if device.jobs]
-    said.word("tiers", ", ".join(tiers), source=_FILE, note="the devices on which every job ran")
+    statement.word("tiers", ", ".join(tiers), source=_FILE, note="the devices on which every job ran")
     for device in results.measured.devices:
-        _state_device(said, results, device)
+        _state_device(statement, results, device)
     for job in results.jobs:
-        _state_job(said, results, job)
-    _state_limits(said, results)
-    _state_acceptance(said, results)
-    _state_fidelity(said, results)
-    _state_other_chains(said, results.fidelity)
-    return said
+        _state_job(statement, results, job)
+    _state_limits(statement, results)
+    _state_acceptance(statement, results)
+    _state_fidelity(statement, results)
+    _state_other_chains(statement, results.fidelity)
+    return statement
 
 
-def _state_device(said: Statement, results: Results, device: calibrate.DeviceResult) -> None:
+def _state_device(statement: Statement, results: Results, device: calibrate.DeviceResult) -> None:
     name, bandwidth = device.name, device.model.bandwidth_bytes_per_s
     note = "latency of a 4 KiB read on the idle device"
-    said.fact(f"{name}.nominal", device.latency_ns / 1000, "us", source="device model", note=note)
+    statement.fact(f"{name}.nominal", device.latency_ns / 1000, "us", source="device model", note=note)
     if bandwidth is not None:
-        said.fact(f"{name}.nominal_bandwidth", bandwidth / 1e6, "MB/s", source="device model")
+        statement.fact(f"{name}.nominal_bandwidth", bandwidth / 1e6, "MB/s", source="device model")
     note = "mean of the medians of 4 KiB reads and writes at queue depth 1, which is the dose of an arm with this device"
-    said.fact(f"{name}.realised", device.p50_ns / 1000, "us", source=_source(results), note=note)
+    statement.fact(f"{name}.realised", device.p50_ns / 1000, "us", source=_source(results), note=note)
     subtracted = "time that this machine adds to the model's latency; it is subtracted from every deadline"
     rest = f"the floor is {CAPPED}, which is the most that can be subtracted, so that the rest stays in the realised latency"
-    said.fact(
+    statement.fact(
         f"{name}.floor",
         device.floor_ns / 1000,
         "us",
@@ -47,14 +47,14 @@ def _state_device(said: Statement, results: Results, device: calibrate.DeviceRes
         note=f"{subtracted}; {rest}" if name in results.capped else subtracted,
     )
     reasons = "; ".join(results.reasons(device))
-    said.word(f"{name}.floor_limited", "yes" if device.floor_limited else "no", source=_FILE, note=reasons)
+    statement.word(f"{name}.floor_limited", "yes" if device.floor_limited else "no", source=_FILE, note=reasons)
 
 
-def _state_job(said: Statement, results: Results, job: DeviceJob) -> None:
+def _state_job(statement: Statement, results: Results, job: DeviceJob) -> None:
     result, name = job.result, job.device.name
     if result.pattern == "sequential":
         value = None if result.bandwidth_bytes_per_s is None else result.bandwidth_bytes_per_s / 1e6
-        said.fact(
+        statement.fact(
             f"{name}.{result.op}_bandwidth",
             value,
             "MB/s",
@@ -63,7 +63,7 @@ def _state_job(said: Statement, results: Results, job: DeviceJob) -> None:
             note=f"{job.words}, over the whole job",
         )
     elif result.queue_depth > 1:
-        said.fact(
+        statement.fact(
             f"{name}.{result.op}_iops_depth_{result.queue_depth}",
             result.iops,
             "requests/s",
@@ -76,7 +76,7 @@ def _state_job(said: Statement, results: Results, job: DeviceJob) -> None:
         note += f", on {results.measured.file_system}" if result.op == "pwrite_fsync" else ""
         for quantile, found in job.quantiles_us.items():
             state_quantile(
-                said,
+                statement,
                 f"{name}.{result.op}_{quantile}",
                 found,
                 "us",
@@ -91,7 +91,7 @@ def _source(results: Results) -> str:
     return f"{results.measured.fio.replace('fio-', 'fio ')}, raw request logs"
 
 
-def _state_limits(said: Statement, results: Results) -> None:
+def _state_limits(statement: Statement, results: Results) -> None:
     devices = results.measured.devices
     limited = [device.name for device in devices if device.floor_limited]
     for name, found, words in (
@@ -99,18 +99,18 @@ def _state_limits(said: Statement, results: Results) -> None:
         ("capped_floors", [device.name for device in devices if device.name in results.capped], f"floors {CAPPED}"),
     ):
         note = f"{words}: {', '.join(found)}" if found else ""
-        said.fact(name, len(found), "devices", n=len(devices), source=_FILE, note=note)
+        statement.fact(name, len(found), "devices", n=len(devices), source=_FILE, note=note)
 
 
-def _state_acceptance(said: Statement, results: Results) -> None:
+def _state_acceptance(statement: Statement, results: Results) -> None:
     for index, each in enumerate(results.acceptance, start=1):
         result, name = each.job.result, each.job.device.name
-        statement, evidence, effect = _phrase(each)
+        question, evidence, effect = _phrase(each)
         loaded = ["the machine was under too much load"] if result.too_loaded else []
-        said.bound(
+        statement.bound(
             f"acceptance_{index}",
             source=THIS_PROJECT,
-            statement=statement,
+            statement=question,
             verdict=each.verdict,
             evidence="; ".join([*([cause.sentence for cause in each.causes] or [evidence]), *loaded]),
             causes=each.causes,
@@ -144,19 +144,19 @@ def _phrase(each: Acceptance) -> tuple[str, str, str]:
     )
 
 
-def _state_fidelity(said: Statement, results: Results) -> None:
+def _state_fidelity(statement: Statement, results: Results) -> None:
     found = results.fidelity
     note = "largest rate of 4 KiB random requests on a device without delay, at any queue depth"
-    said.fact("ceiling", found.ceiling_iops, "requests/s", source=_FIDELITY, note=note)
+    statement.fact("ceiling", found.ceiling_iops, "requests/s", source=_FIDELITY, note=note)
     note = "smallest median latency of 4 KiB random reads on a device without delay"
-    said.fact("floor", found.least_latency_ns / 1000, "us", source=_FIDELITY, note=note)
+    statement.fact("floor", found.least_latency_ns / 1000, "us", source=_FIDELITY, note=note)
     for name, judged in results.judged.items():
         note = f"points at which {name} is within {judged.limit} of the model's"
-        said.fact(f"faithful.{name}", judged.kept, "points", n=judged.judged, source=_FIDELITY, note=note)
+        statement.fact(f"faithful.{name}", judged.kept, "points", n=judged.judged, source=_FIDELITY, note=note)
         most_ms = None if judged.most_off_ns is None else judged.most_off_ns / 1e6
         note = f"largest distance of {name} from the model's at a point that was judged"
-        said.fact(f"faithful.{name}_most_off", most_ms, "ms", n=judged.judged, source=_FIDELITY, note=note)
-        said.bound(
+        statement.fact(f"faithful.{name}_most_off", most_ms, "ms", n=judged.judged, source=_FIDELITY, note=note)
+        statement.bound(
             f"faithful_{name}",
             source=THIS_PROJECT,
             statement=f"{name} is within {judged.limit} of the model's, up to {percent(calibrate.SHARE_OF_CEILING)} of the "
@@ -174,8 +174,10 @@ def _state_fidelity(said: Statement, results: Results) -> None:
         f"{pipe.op} {number(pipe.bytes_per_s / 1e6)} of {number(pipe.nominal_bytes_per_s / 1e6)} MB/s" for pipe in pipes
     )
     note = f"bandwidths that are within {share} of the model's"
-    said.fact("faithful.bandwidth", sum(pipe.holds for pipe in pipes), "bandwidths", n=len(pipes), source=_FIDELITY, note=note)
-    said.bound(
+    statement.fact(
+        "faithful.bandwidth", sum(pipe.holds for pipe in pipes), "bandwidths", n=len(pipes), source=_FIDELITY, note=note
+    )
+    statement.bound(
         "faithful_bandwidth",
         source=THIS_PROJECT,
         statement=f"Bandwidths of up to {number(max(calibrate.PIPES_BYTES_PER_S) / 1e9)} GB/s are within {share} of the model's",
@@ -207,7 +209,7 @@ def _points(count: int) -> str:
     return "1 point" if count == 1 else f"{number(count)} points"
 
 
-def _state_other_chains(said: Statement, found: calibrate.Fidelity) -> None:
+def _state_other_chains(statement: Statement, found: calibrate.Fidelity) -> None:
     """States the values of other chains beside those of the emulated device at the same latency, depths and bandwidth."""
     reads = [point for point in found.points if point.op == "read" and point.latency_ns == calibrate.CROSS_NS]
     depths = {point.queue_depth for point in reads if point.chain != calibrate.OURS}
@@ -215,13 +217,13 @@ def _state_other_chains(said: Statement, found: calibrate.Fidelity) -> None:
     for point in [point for point in reads if point.queue_depth in depths]:
         name = f"cross.depth_{point.queue_depth}.{_chain(point.chain)}"
         note = f"{latency}: p50 less the nominal latency"
-        said.fact(f"{name}.off", point.p50_off_ns / 1000, "us", n=point.n, source="fio", note=note)
-        said.fact(f"{name}.iops", point.iops, "requests/s", n=point.n, source="fio", note=latency)
+        statement.fact(f"{name}.off", point.p50_off_ns / 1000, "us", n=point.n, source="fio", note=note)
+        statement.fact(f"{name}.iops", point.iops, "requests/s", n=point.n, source="fio", note=latency)
     beside = {pipe.nominal_bytes_per_s for pipe in found.pipes if pipe.chain != calibrate.OURS}
     for pipe in [pipe for pipe in found.pipes if pipe.nominal_bytes_per_s in beside]:
         name = f"cross.{pipe.op}_bandwidth.{_chain(pipe.chain)}"
         note = f"1 MiB {pipe.op}s on a device of {number(pipe.nominal_bytes_per_s / 1e6)} MB/s"
-        said.fact(name, pipe.bytes_per_s / 1e6, "MB/s", n=pipe.n, source="fio", note=note)
+        statement.fact(name, pipe.bytes_per_s / 1e6, "MB/s", n=pipe.n, source="fio", note=note)
 
 
 def _chain(name: str) -> str:

@@ -13,43 +13,43 @@ _LIMIT = 5.0
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the study of the capture cost."""
-    said, found = Statement("capture_cost"), results.contrasts
-    contrasts.state_found(said, found)
-    _state_captures(said, results)
-    _state_micro(said, results)
-    contrasts.state_controls(said, found, contrasts.NO_CAPTURE_WORDS)
+    statement, found = Statement("capture_cost"), results.contrasts
+    contrasts.state_found(statement, found)
+    _state_captures(statement, results)
+    _state_micro(statement, results)
+    contrasts.state_controls(statement, found, contrasts.NO_CAPTURE_WORDS)
     for metric, arm in contrasts.treatment_claims(found):
         words = f"Effect of a capture by {arm.replace('_', ' ')} on the {found.metrics[metric]}"
-        contrasts.state_claim(said, found, f"{arm}.{fact_name(metric)}", (metric, arm), words)
-    return said
+        contrasts.state_claim(statement, found, f"{arm}.{fact_name(metric)}", (metric, arm), words)
+    return statement
 
 
-def _state_captures(said: Statement, results: Results) -> None:
+def _state_captures(statement: Statement, results: Results) -> None:
     captures = pd.DataFrame([dict(capture) for life in results.lives for capture in life.manifest.captures])
     for arm, own in captures.groupby("arm"):
         source = f"captures of {len(own)} epochs"
-        said.fact(f"lost_events.{arm}", int(own["lost_events"].sum()), "events", n=int(own["events"].sum()), source=source)
-        said.fact(f"captured_requests.{arm}", int(own["requests"].sum()), "requests", n=len(own), source=source)
+        statement.fact(f"lost_events.{arm}", int(own["lost_events"].sum()), "events", n=int(own["events"].sum()), source=source)
+        statement.fact(f"captured_requests.{arm}", int(own["requests"].sum()), "requests", n=len(own), source=source)
 
 
-def _state_micro(said: Statement, results: Results) -> None:
+def _state_micro(statement: Statement, results: Results) -> None:
     for tool, level in results.micro_ns.items():
         interval, source = (level.low, level.high), "micro-workload: 4 KiB preads from memory"
         note = "geometric mean over rounds"
-        said.fact(f"micro_ns.{tool}", level.ratio, "ns", interval=interval, n=level.n, source=source, note=note)
+        statement.fact(f"micro_ns.{tool}", level.ratio, "ns", interval=interval, n=level.n, source=source, note=note)
     for tool, cost in results.micro_ratio.items():
         interval, source = (cost.low, cost.high), "micro-workload, paired within rounds"
         note = f"time of a 4 KiB pread from memory under {tool} over none"
-        said.fact(f"micro_ratio.{tool}", cost.ratio, "ratio", interval=interval, n=cost.n, source=source, note=note)
+        statement.fact(f"micro_ratio.{tool}", cost.ratio, "ratio", interval=interval, n=cost.n, source=source, note=note)
         own = results.micro[results.micro["tool"] == tool]
         lost, seen = int(own["lost_events"].sum()), int(own["events"].sum())
         note = "n is the number of captured preads"
-        said.fact(f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note=note)
+        statement.fact(f"micro_lost.{tool}", lost, "events", n=seen, source="micro-workload", note=note)
     bpftrace, minimum = results.micro_ratio["bpftrace"], results.contrasts.plan.minimum
     few = [stats.TooFew(n=bpftrace.n, needed=minimum, counted="rounds")] if bpftrace.n < minimum else []
     verdict: stats.BoundWord = "kept" if bpftrace.high < _LIMIT else "missed" if bpftrace.low > _LIMIT else "inconclusive"
-    evidence = f"ratio {said['micro_ratio.bpftrace'].text}, {said['micro_lost.bpftrace'].text} lost"
-    said.bound(
+    evidence = f"ratio {statement['micro_ratio.bpftrace'].text}, {statement['micro_lost.bpftrace'].text} lost"
+    statement.bound(
         "micro_bpftrace",
         source=THIS_PROJECT,
         statement=f"A 4 KiB pread from memory takes less than {_LIMIT:g} times as long under a capture by bpftrace",

@@ -14,43 +14,43 @@ _FITTED = "a parameter that is not published was chosen so that the number is re
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the checkpoint study. Each anchor becomes two facts and a claim."""
-    said = Statement("checkpoint")
+    statement = Statement("checkpoint")
     source = f"simulation of {number(results.ticks)} ticks for each input"
-    _state_setting(said, results)
+    _state_setting(statement, results)
     for anchor in results.anchors:
-        _state_anchor(said, results, anchor, source)
+        _state_anchor(statement, results, anchor, source)
     for name, rate in results.crossings.items():
         note = "updates per tick from which the algorithm adds more than Naive-Snapshot, interpolated between simulated rates"
-        said.fact(f"crossing.{name}", rate, "updates", n=results.ticks, source=source, note=note)
+        statement.fact(f"crossing.{name}", rate, "updates", n=results.ticks, source=source, note=note)
     for row in results.game.to_dict("records"):
         for quantity in QUANTITIES:
             word, unit = quantity.rsplit("_", 1)
-            said.fact(f"game.{row['algorithm']}.{word}", row[quantity], unit, n=results.ticks, source=source)
-    return said
+            statement.fact(f"game.{row['algorithm']}.{word}", row[quantity], unit, n=results.ticks, source=source)
+    return statement
 
 
-def _state_setting(said: Statement, results: Results) -> None:
+def _state_setting(statement: Statement, results: Results) -> None:
     state, costs, source = checkpoint.State(), checkpoint.Costs(), "setting of the simulation, as published"
-    said.fact("state_cells", state.rows * state.columns, "cells", source=source)
-    said.fact("object_bytes", state.object_bytes, "B", source=source)
-    said.fact("disk_bandwidth", costs.disk_bytes_per_s / 1e6, "MB/s", source=source)
-    said.fact("ticks", results.ticks, "ticks", source=source, note="ticks of every input under the stated readings")
+    statement.fact("state_cells", state.rows * state.columns, "cells", source=source)
+    statement.fact("object_bytes", state.object_bytes, "B", source=source)
+    statement.fact("disk_bandwidth", costs.disk_bytes_per_s / 1e6, "MB/s", source=source)
+    statement.fact("ticks", results.ticks, "ticks", source=source, note="ticks of every input under the stated readings")
     rate = results.published.half_tick.updates_per_tick
-    said.fact("half_tick.updates_per_tick", rate, "updates", source=results.published.source)
+    statement.fact("half_tick.updates_per_tick", rate, "updates", source=results.published.source)
 
 
-def _state_anchor(said: Statement, results: Results, anchor: Anchor, source: str) -> None:
+def _state_anchor(statement: Statement, results: Results, anchor: Anchor, source: str) -> None:
     """States both numbers of an anchor, and the claim. It is not valid if the inputs are shorter than the published ones."""
     printed = "the limit is half a tick" if anchor.must != "near" else ""
-    published = said.fact(
+    published = statement.fact(
         f"{anchor.name}.published", anchor.published, anchor.unit, source=results.published.source, note=printed
     )
     note = printed or f"published: {published.text}"
-    value = said.fact(anchor.name, anchor.value, anchor.unit, n=results.ticks, source=source, note=note)
+    value = statement.fact(anchor.name, anchor.value, anchor.unit, n=results.ticks, source=source, note=note)
     needed = results.published.ticks
     few = [] if results.is_long_enough else [stats.TooFew(n=results.ticks, needed=needed, counted="ticks")]
     short = [f"{number(each.n)} ticks were simulated, and {number(each.needed)}, as published, would decide" for each in few]
-    said.bound(
+    statement.bound(
         anchor.name,
         source=CITED,
         statement=anchor.statement,

@@ -28,7 +28,7 @@ def dose_bounds(found: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds
 
 
 def state_doses(
-    said: Statement,
+    statement: Statement,
     found: Contrasts,
     arms: Sequence[str],
     bounds: Mapping[str, stats.Bounds],
@@ -57,12 +57,12 @@ def state_doses(
         ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {found.margin:.0%}"),
         ("hurts_from", hurts_from, f"smallest latency from which the {title} is shown to be more than {found.margin:.0%} longer"),
     ):
-        said.fact(f"{name}_{key}", None if obstacles else value, "ms", n=lives, source=source, note=note)
+        statement.fact(f"{name}_{key}", None if obstacles else value, "ms", n=lives, source=source, note=note)
     smallest = found.outcome.contrasts[metric, arms[0]]
     note = f"{title}: effect of {data.latency_ms(arms[0]):g} ms, the smallest dose"
     ends = (smallest.low, smallest.high)
-    said.fact(f"{name}_least_dose_ratio", smallest.ratio, "ratio", interval=ends, n=smallest.n, source=source, note=note)
-    said.fact(
+    statement.fact(f"{name}_least_dose_ratio", smallest.ratio, "ratio", interval=ends, n=smallest.n, source=source, note=note)
+    statement.fact(
         f"{name}_least_dose", data.latency_ms(arms[0]), "ms", source="device models", note="the smallest dose that was tried"
     )
     word: stats.Word
@@ -70,7 +70,7 @@ def state_doses(
     good = "no latency is shown to be good" if good_up_to is None else f"good up to {number(good_up_to)} ms"
     hurts = "none is shown to hurt" if hurts_from is None else f"hurts from {number(hurts_from)} ms"
     least, most = (data.latency_ms(arms[end]) for end in (0, -1))
-    said.comparison(
+    statement.comparison(
         f"dose_{name}",
         source=THIS_PROJECT,
         statement=f"{about}Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",

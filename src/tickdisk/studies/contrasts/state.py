@@ -28,32 +28,32 @@ def treatment_claims(found: Contrasts) -> list[stats.Key]:
     return [key for key, verdict in found.verdicts.items() if verdict.family != "control"]
 
 
-def state_found(said: Statement, found: Contrasts) -> None:
+def state_found(statement: Statement, found: Contrasts) -> None:
     """States facts about the arms of an experiment, but no claims: effects, doses, requests, lives, and planned power."""
-    _state_arms(said, found)
-    _state_effects(said, found)
-    _state_lives(said, found)
-    _state_requests(said, found)
+    _state_arms(statement, found)
+    _state_effects(statement, found)
+    _state_lives(statement, found)
+    _state_requests(statement, found)
     for name, each in found.powers.items():
         sd = found.data.decision.planned_life_sd
         note = f"chance that {each.question}, for {each.claims} claims (Holm) and an SD of a life's contrast of {sd} (log scale)"
         source = "simulation with the planned standard deviation"
-        said.fact(f"power_{name}", 100 * each.power, "%", n=found.plan.lives, source=source, note=note)
+        statement.fact(f"power_{name}", 100 * each.power, "%", n=found.plan.lives, source=source, note=note)
 
 
-def _state_arms(said: Statement, found: Contrasts) -> None:
+def _state_arms(statement: Statement, found: Contrasts) -> None:
     for arm in found.data.arms:
         note = "realised by calibration on this machine"
-        said.fact(f"latency.{arm.arm}", found.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
-        said.fact(f"dose.{arm.arm}", found.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
+        statement.fact(f"latency.{arm.arm}", found.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
+        statement.fact(f"dose.{arm.arm}", found.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
 
 
-def _state_effects(said: Statement, found: Contrasts) -> None:
+def _state_effects(statement: Statement, found: Contrasts) -> None:
     level = f"{100 * (1 - found.plan.alpha):g} % interval"
     source = f"{len(found.data.manifests)} cells of {found.name}, log ratios of lives"
     for (metric, arm), effect in found.outcome.contrasts.items():
         reference = found.baseline if arm == found.roles.null else f"the mean of {found.baseline} and {found.roles.null}"
-        said.fact(
+        statement.fact(
             f"{fact_name(metric)}_ratio.{arm}",
             effect.ratio,
             "ratio",
@@ -67,46 +67,46 @@ def _state_effects(said: Statement, found: Contrasts) -> None:
         of_lives = np.log(rows.groupby("life")[metric].mean())
         mean = stats.contrast(of_lives.to_numpy(float), margin=found.margin, alpha=found.plan.alpha)
         interval, note = (mean.low, mean.high), f"{title} of {found.baseline}, geometric mean over lives"
-        said.fact(f"{fact_name(metric)}_baseline", mean.ratio, "ms", interval=interval, n=mean.n, source=source, note=note)
+        statement.fact(f"{fact_name(metric)}_baseline", mean.ratio, "ms", interval=interval, n=mean.n, source=source, note=note)
         controls = found.outcome.decision.controls[metric]
         note = f"{title}: the A/A control would have found it with 80 % power (unadjusted level)"
         name = f"{fact_name(metric)}_detectable_ratio"
-        said.fact(name, controls.detectable, "ratio", n=controls.null.n, source=source, note=note)
+        statement.fact(name, controls.detectable, "ratio", n=controls.null.n, source=source, note=note)
 
 
-def _state_lives(said: Statement, found: Contrasts) -> None:
+def _state_lives(statement: Statement, found: Contrasts) -> None:
     data, source = found.data, "manifests"
     lives = list(data.lives())
     attempts = [attempt for life in lives for attempt in life.manifest.attempts[:-1]]
     reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt.reasons))[:3])
-    said.fact("lives", len(lives), "lives", source=source)
-    said.fact("replaced_lives", len(attempts), "lives", source=source, note=reasons)
+    statement.fact("lives", len(lives), "lives", source=source)
+    statement.fact("replaced_lives", len(attempts), "lives", source=source, note=reasons)
     marked = "these lives were disturbed from outside even in their last replacement; they count"
-    said.fact("marked_lives", sum(life.marked for life in lives), "lives", source=source, note=marked)
+    statement.fact("marked_lives", sum(life.marked for life in lives), "lives", source=source, note=marked)
     ended = sum(life.manifest.ended is not None for life in lives)
-    said.fact("ended_lives", ended, "lives", source=source, note="in these lives the server ended by itself; they count")
-    said.fact("cells", len(data.manifests), "cells", source=source, note="; ".join(data.not_used))
+    statement.fact("ended_lives", ended, "lives", source=source, note="in these lives the server ended by itself; they count")
+    statement.fact("cells", len(data.manifests), "cells", source=source, note="; ".join(data.not_used))
     note = "contrasts are within a life, so lives with different calibrations are tested together"
-    said.fact("calibrations", data.calibrations, "calibrations", source=source, note=note)
-    said.fact("planned_lives", found.plan.lives, "lives", source="plan", note=f"verdicts from {found.plan.minimum} on")
+    statement.fact("calibrations", data.calibrations, "calibrations", source=source, note=note)
+    statement.fact("planned_lives", found.plan.lives, "lives", source="plan", note=f"verdicts from {found.plan.minimum} on")
     most = max((effect.n for effect in found.outcome.contrasts.values()), default=0)
     note = f"lives with a contrast, of {found.plan.lives} planned"
-    said.fact("contrasts", most, "lives", source=source, note=note)
+    statement.fact("contrasts", most, "lives", source=source, note=note)
 
 
-def _state_requests(said: Statement, found: Contrasts) -> None:
+def _state_requests(statement: Statement, found: Contrasts) -> None:
     for arm, own in found.requests.groupby("arm", sort=False):
         note, source = "median over lives, from the device's log; it shows if the arm was put to the test", f"{len(own)} epochs"
-        said.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
-        said.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
+        statement.fact(f"requests.{arm}", float(own["requests"].median()), "requests", n=len(own), source=source, note=note)
+        statement.fact(f"request_latency.{arm}", float(own["latency_ms"].median()), "ms", n=len(own), source=source, note=note)
         late_ms, words = float(own["late_p99_ms"].median()), f"{_LATE}, median over lives"
-        said.fact(f"request_late_p99.{arm}", late_ms, "ms", n=len(own), source=source, note=words)
+        statement.fact(f"request_late_p99.{arm}", late_ms, "ms", n=len(own), source=source, note=words)
     late = found.requests.groupby("arm", sort=False)["late_p99_ms"].median()
     words = f"{_LATE}, in the arm in which it is longest"
-    said.fact("request_late_p99", float(late.max()), "ms", n=len(found.requests), source="device tables", note=words)
+    statement.fact("request_late_p99", float(late.max()), "ms", n=len(found.requests), source="device tables", note=words)
 
 
-def state_controls(said: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
+def state_controls(statement: Statement, found: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
     """States one claim for each metric and each of its controls.
 
     `words` has the statements: "ticks" and "actions" for the positive control of each kind of metric, "null" and "sham".
@@ -117,21 +117,21 @@ def state_controls(said: Statement, found: Contrasts, words: dict[str, str] = CO
         for role, arm in arms.items():
             if arm is None:
                 continue
-            statement = words[found.kind(metric) if role == "positive" else role].format(
+            question = words[found.kind(metric) if role == "positive" else role].format(
                 metric=title,
                 latency=found.data.latency_ms(arm),
                 baseline=found.data.latency_ms(found.baseline),
                 delay=delays[arm],
             )
-            state_claim(said, found, f"{role}.{fact_name(metric)}", (metric, arm), statement)
+            state_claim(statement, found, f"{role}.{fact_name(metric)}", (metric, arm), question)
 
 
 def state_claim(
-    said: Statement,
+    statement: Statement,
     found: Contrasts,
     name: str,
     key: stats.Key,
-    statement: str,
+    question: str,
     *,
     source: str = THIS_PROJECT,
     finding: Finding | None = None,
@@ -150,10 +150,10 @@ def state_claim(
         words.append(_SCAN)
     beside = without_marked(found, key)
     words += [f"without marked lives {beside}"] if beside else []
-    said.comparison(
+    statement.comparison(
         name,
         source=source,
-        statement=statement,
+        statement=question,
         verdict=verdict.word,
         evidence="; ".join([*words, *notes, *found.caveats, *found.untested_latency(arm)]),
         causes=causes,

@@ -45,41 +45,43 @@ class _Bound:
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims: the shares of late time, and whether blame judges the injected stalls rightly."""
-    said = Statement("inside_tick")
-    _state_counts(said, results)
-    _state_waits(said, results)
-    _state_actions(said, results)
-    _state_shares(said, results)
-    _state_explained(said, results)
-    _state_stalls(said, results)
+    statement = Statement("inside_tick")
+    _state_counts(statement, results)
+    _state_waits(statement, results)
+    _state_actions(statement, results)
+    _state_shares(statement, results)
+    _state_explained(statement, results)
+    _state_stalls(statement, results)
     for bound in (_device_stalls(results), _cpu_stalls(results)):
-        _state_bound(said, results, bound)
-    return said
+        _state_bound(statement, results, bound)
+    return statement
 
 
-def _state_counts(said: Statement, results: Results) -> None:
+def _state_counts(statement: Statement, results: Results) -> None:
     ticks, source = pd.concat([one.ticks for one in results.blames]), results.counted_lives
-    said.fact("lives", len(results.blames), "lives", source="manifests", note="lives that were captured")
-    said.fact("latency", results.latency_ms, "ms", source="device models", note="nominal read latency")
-    said.fact("ticks", len(ticks), "ticks", source=source, note="ticks whose whole gap was captured")
-    said.fact("uncaptured_ticks", sum(one.uncaptured for one in results.blames), "ticks", source=source)
+    statement.fact("lives", len(results.blames), "lives", source="manifests", note="lives that were captured")
+    statement.fact("latency", results.latency_ms, "ms", source="device models", note="nominal read latency")
+    statement.fact("ticks", len(ticks), "ticks", source=source, note="ticks whose whole gap was captured")
+    statement.fact("uncaptured_ticks", sum(one.uncaptured for one in results.blames), "ticks", source=source)
     slow = int(ticks["slow"].sum())
-    said.fact("slow_ticks", slow, "ticks", n=len(ticks), source=source, note=f"ticks longer than {number(blame.SLOW)} budgets")
+    statement.fact(
+        "slow_ticks", slow, "ticks", n=len(ticks), source=source, note=f"ticks longer than {number(blame.SLOW)} budgets"
+    )
     untouched = results.untouched
     note = "slow ticks among those that no injected stall touched"
-    said.fact("untouched_slow_ticks", int(untouched["slow"].sum()), "ticks", n=len(untouched), source=source, note=note)
+    statement.fact("untouched_slow_ticks", int(untouched["slow"].sum()), "ticks", n=len(untouched), source=source, note=note)
     for place, tick in enumerate(untouched.head(_EXAMPLES).to_dict("records"), start=1):
         words = blame.explain(results.blames[int(tick["life"])], int(tick["tick"]))
-        said.word(f"latest.{place}", f"{words[:1].upper()}{words[1:]}.", source=source, note="a tick with much late time")
+        statement.word(f"latest.{place}", f"{words[:1].upper()}{words[1:]}.", source=source, note="a tick with much late time")
     late_s = float(ticks["late_ns"].sum() / 1e9)
-    said.fact("late", late_s, "s", n=len(ticks), source=source, note="time of gaps over the budget")
+    statement.fact("late", late_s, "s", n=len(ticks), source=source, note="time of gaps over the budget")
     for name in ("requests", "waits"):
         count = sum(len(getattr(one.evidence, name)) for one in results.blames)
-        said.fact(name, count, name, source=source)
-    said.fact("lost_events", sum(one.evidence.lost_events for one in results.blames), "events", source=source)
+        statement.fact(name, count, name, source=source)
+    statement.fact("lost_events", sum(one.evidence.lost_events for one in results.blames), "events", source=source)
 
 
-def _state_waits(said: Statement, results: Results) -> None:
+def _state_waits(statement: Statement, results: Results) -> None:
     """States the time of waits for I/O by the number of locks before them, and the share of it with a known request."""
     io = pd.concat([one.links[one.links["kind"] == "io"] for one in results.blames])
     of_depth = {
@@ -89,29 +91,29 @@ def _state_waits(said: Statement, results: Results) -> None:
     }
     for name, (chosen, note) in of_depth.items():
         waited_s = float(io.loc[chosen, "ns"].sum() / 1e9)
-        said.fact(f"storage.{name}", waited_s, "s", n=int(chosen.sum()), source=results.counted_lives, note=note)
+        statement.fact(f"storage.{name}", waited_s, "s", n=int(chosen.sum()), source=results.counted_lives, note=note)
     for name, column, words in (
         ("with_request", "request", "whose system call was captured"),
         ("with_device_request", "device", "for which the device's request was found"),
     ):
         share = float(io.loc[io[column].notna(), "ns"].sum() / io["ns"].sum()) if len(io) else None
         note = f"share of the time of waits for I/O that is in waits {words}"
-        said.fact(f"storage.{name}", share, "share", n=len(io), source=results.counted_lives, note=note)
+        statement.fact(f"storage.{name}", share, "share", n=len(io), source=results.counted_lives, note=note)
 
 
-def _state_actions(said: Statement, results: Results) -> None:
+def _state_actions(statement: Statement, results: Results) -> None:
     slow = results.actions[results.actions["slow"]]
     for action, own in slow.groupby("action"):
         share = float(own["storage_ns"].sum() / own["latency_ns"].sum())
         note = "share of the time of slow actions of this kind in which the server waited for storage"
-        said.fact(f"slow_actions.{action}", share, "share", n=len(own), source=results.counted_lives, note=note)
+        statement.fact(f"slow_actions.{action}", share, "share", n=len(own), source=results.counted_lives, note=note)
 
 
-def _state_shares(said: Statement, results: Results) -> None:
+def _state_shares(statement: Statement, results: Results) -> None:
     source = f"{results.counted_lives}, ticks that no injected stall touched"
     rows: list[Any] = list(results.shares.itertuples())
     for row in rows:
-        said.fact(
+        statement.fact(
             f"{row.of}.{row.by}.{re.sub(r'[^a-z0-9]+', '_', row.name.lower()).strip('_')}",
             row.share,
             "share",
@@ -122,7 +124,7 @@ def _state_shares(said: Statement, results: Results) -> None:
         )
 
 
-def _state_explained(said: Statement, results: Results) -> None:
+def _state_explained(statement: Statement, results: Results) -> None:
     shares = results.shares
     chosen = (shares["of"] == "late") & (shares["by"] == "all") & (shares["name"] == "storage")
     explained = shares[chosen].iloc[0]
@@ -135,7 +137,7 @@ def _state_explained(said: Statement, results: Results) -> None:
     size, ticks = with_interval(share, low, high), number(int(explained["ticks"]))
     part = f"waits for storage explain {size} % of the late time of {ticks} ticks"
     word: stats.Word = "different" if low > 0 else "inconclusive"
-    said.comparison(
+    statement.comparison(
         "explained",
         source=THIS_PROJECT,
         statement=f"Late time of ticks with and without their waits for storage, on a device of {number(results.latency_ms)} ms",
@@ -149,13 +151,15 @@ def _state_explained(said: Statement, results: Results) -> None:
     )
 
 
-def _state_stalls(said: Statement, results: Results) -> None:
+def _state_stalls(statement: Statement, results: Results) -> None:
     source = "injections, device log and extents against blame"
     for name, one in results.stalls.items():
         note, share = _STALL_NOTES[name], one.k / one.n if one.n else None
-        said.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
+        statement.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
         for method, ends, words in (("share", one.exact, "Clopper-Pearson"), ("wilson", one.wilson, "Wilson")):
-            said.fact(f"{name}_{method}", share, "share", interval=ends, n=one.n, source=source, note=f"{note}; {words} interval")
+            statement.fact(
+                f"{name}_{method}", share, "share", interval=ends, n=one.n, source=source, note=f"{note}; {words} interval"
+            )
 
 
 def _device_stalls(results: Results) -> _Bound:
@@ -183,7 +187,7 @@ def _cpu_stalls(results: Results) -> _Bound:
     )
 
 
-def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
+def _state_bound(statement: Statement, results: Results, bound: _Bound) -> None:
     found = results.stalls[bound.count]
     obstacles = [*results.obstacles, *bound.obstacles]
     level, (low, high) = percent(results.data.decision.confidence), map(percent, found.exact)
@@ -191,8 +195,8 @@ def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
     counted = [bound.words, ends] if found.n else ["no such stall was injected while ticks were captured"]
     few = [] if found.n >= blame.FEWEST_STALLS else [stats.TooFew(n=found.n, needed=blame.FEWEST_STALLS, counted="stalls")]
     words = [*(each.sentence for each in obstacles), *counted, *(each.would_decide for each in few)]
-    prefix = f"{said.name}.{bound.name}."
-    said.bound(
+    prefix = f"{statement.name}.{bound.name}."
+    statement.bound(
         bound.name,
         source=THIS_PROJECT,
         statement=bound.statement,
@@ -200,7 +204,7 @@ def _state_bound(said: Statement, results: Results, bound: _Bound) -> None:
         evidence="; ".join([*words, *results.data.marked()]),
         causes=[*obstacles, *few],
         effect=f"{bound.count}_share",
-        facts=[name.removeprefix(f"{said.name}.") for name in said.facts if name.startswith(prefix)],
+        facts=[name.removeprefix(f"{statement.name}.") for name in statement.facts if name.startswith(prefix)],
         n=found.n,
         counted="stalls",
     )

@@ -20,20 +20,20 @@ def state(results: Results) -> Statement:
     The names of a load's facts begin with `inspect.LOAD.`. There is a claim for each published finding about games that a load
     can be held against.
     """
-    said = Statement(NAME)
-    said.fact("loads", len(results.descriptions), "loads", source=_TABLES)
-    said.word("first", results.descriptions[0].key, source=_TABLES, note="key of the load that is drawn in detail")
+    statement = Statement(NAME)
+    statement.fact("loads", len(results.descriptions), "loads", source=_TABLES)
+    statement.word("first", results.descriptions[0].key, source=_TABLES, note="key of the load that is drawn in detail")
     for reference in results.references:
-        _state_reference(said.part(f"published.{reference.load.lower().replace(' ', '_')}"), reference, results.source)
+        _state_reference(statement.part(f"published.{reference.load.lower().replace(' ', '_')}"), reference, results.source)
     for description in results.descriptions:
-        part = said.part(description.key)
+        part = statement.part(description.key)
         _state_load(part, description)
         if results.rules is not None:
             _state_claims(part, description, results.source, results.rules)
-    return said
+    return statement
 
 
-def _state_reference(said: Statement, reference: Reference, source: str) -> None:
+def _state_reference(statement: Statement, reference: Reference, source: str) -> None:
     values = {
         "share_reads": (reference.share_reads, "share"),
         "least_size": (reference.least_kib, "KiB"),
@@ -44,41 +44,43 @@ def _state_reference(said: Statement, reference: Reference, source: str) -> None
     }
     for name, (value, unit) in values.items():
         if value is not None:
-            said.fact(name, value, unit, source=source, note=reference.said)
+            statement.fact(name, value, unit, source=source, note=reference.said)
 
 
-def _state_load(said: Statement, description: Description) -> None:
+def _state_load(statement: Statement, description: Description) -> None:
     n = len(description.runs)
-    said.word("title", description.title, source=_TABLES, note="name of the load")
-    said.word("kind", description.kind.sentence, source=_TABLES, note="the load in one sentence")
-    said.word("nearest", description.kind.nearest, source=_TABLES, note="published load with the most similar share of reads")
-    said.fact("runs", n, "runs", source=_TABLES)
-    said.fact("failed", description.failed, "requests", n=n, source=_TABLES, note="reads and writes that failed")
+    statement.word("title", description.title, source=_TABLES, note="name of the load")
+    statement.word("kind", description.kind.sentence, source=_TABLES, note="the load in one sentence")
+    statement.word(
+        "nearest", description.kind.nearest, source=_TABLES, note="published load with the most similar share of reads"
+    )
+    statement.fact("runs", n, "runs", source=_TABLES)
+    statement.fact("failed", description.failed, "requests", n=n, source=_TABLES, note="reads and writes that failed")
     for name, (unit, note) in NUMBERS.items():
         mean = description.means[name]
         ends, words = (mean.low, mean.high), f"{note}; mean over runs"
-        said.fact(name, mean.value, unit, interval=ends, n=mean.n, source=_TABLES, note=words)
+        statement.fact(name, mean.value, unit, interval=ends, n=mean.n, source=_TABLES, note=words)
     if description.level == "syscall" and "reuse" in description.parts:
         found = description.part("reuse")
         note = "different pages of 4 KiB in the first run"
-        said.fact("distinct", found.distinct_mib, "MiB", n=1, source=_TABLES, note=note)
+        statement.fact("distinct", found.distinct_mib, "MiB", n=1, source=_TABLES, note=note)
 
 
-def _state_claims(said: Statement, description: Description, source: str, rules: stats.Plan) -> None:
-    for name, (statement, ratio, compute) in _QUESTIONS.items():
+def _state_claims(statement: Statement, description: Description, source: str, rules: stats.Plan) -> None:
+    for name, (question, ratio, compute) in _QUESTIONS.items():
         logs = np.array([np.log(value) for run in description.runs if np.isfinite(value := compute(run)) and value > 0])
         effect = stats.contrast(logs, margin=rules.margin, alpha=rules.alpha)
         verdict = stats.verdict(effect, rules, p=effect.p, p_equivalent=effect.p_equivalent)
-        said.fact(
+        statement.fact(
             f"{name}_ratio", effect.ratio, "ratio", interval=(effect.low, effect.high), n=effect.n, source=_TABLES, note=ratio
         )
         few = [cause.would_decide for cause in verdict.obstacles if isinstance(cause, stats.TooFew)]
-        said.comparison(
+        statement.comparison(
             name,
             source=source,
-            statement=f"{description.title}: {statement}",
+            statement=f"{description.title}: {question}",
             verdict=verdict.word,
-            evidence="; ".join([f"ratio {said[f'{name}_ratio'].text}, n = {number(effect.n)}", *few]),
+            evidence="; ".join([f"ratio {statement[f'{name}_ratio'].text}, n = {number(effect.n)}", *few]),
             causes=verdict.obstacles,
             effect=f"{name}_ratio",
             n=effect.n,

@@ -14,13 +14,13 @@ _TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: longer, up to 3.5 ti
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims: controls, the effect of each latency, and the latencies up to which a metric is good."""
-    said, found = Statement("join_burst"), results.contrasts
-    contrasts.state_found(said, found)
+    statement, found = Statement("join_burst"), results.contrasts
+    contrasts.state_found(statement, found)
     joins = results.joins
-    said.fact("joins", len(joins), "joins", source="actions tables")
+    statement.fact("joins", len(joins), "joins", source="actions tables")
     completed = int((joins["outcome"] == "completed").sum())
-    said.fact("joins_completed", completed, "joins", n=len(joins), source="actions tables")
-    contrasts.state_controls(said, found)
+    statement.fact("joins_completed", completed, "joins", n=len(joins), source="actions tables")
+    contrasts.state_controls(statement, found)
     baseline_ms = found.data.latency_ms(found.baseline)
     tiers = {arm.arm: arm.device for arm in found.data.arms if arm.latency_us is None}
     for metric, arm in contrasts.treatment_claims(found):
@@ -29,12 +29,12 @@ def state(results: Results) -> Statement:
             source, finding = THIS_PROJECT, None
         own = tiers.get(arm)
         tier = "" if own is None else f" (the {tier_name(own)} tier)"
-        statement = (
+        question = (
             f"Effect of {found.data.latency_ms(arm):g} ms of storage latency{tier} instead of {baseline_ms:g} ms on the "
             f"{found.metrics[metric]}"
         )
         name = f"{arm}.{fact_name(metric)}"
-        contrasts.state_claim(said, found, name, (metric, arm), statement, source=source, finding=finding)
+        contrasts.state_claim(statement, found, name, (metric, arm), question, source=source, finding=finding)
     for metric in found.metrics:
-        contrasts.state_doses(said, found, results.doses, results.bounds, metric, facts=())
-    return said
+        contrasts.state_doses(statement, found, results.doses, results.bounds, metric, facts=())
+    return statement

@@ -30,31 +30,31 @@ _COLUMNS = {
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the study of network stacks."""
-    said = Statement(NAME)
+    statement = Statement(NAME)
     lives = results.found.lives
-    said.fact("all_lives", len(lives), "lives", source="results/netcode/lives.parquet")
-    said.fact("pings", len(results.found.pings), "pings", source="results/netcode/pings.parquet")
+    statement.fact("all_lives", len(lives), "lives", source="results/netcode/lives.parquet")
+    statement.fact("pings", len(results.found.pings), "pings", source="results/netcode/pings.parquet")
     fewest = results.active_players[0]
-    said.fact("fewest_active", fewest, "players", source="configuration", note="smallest number of players who act")
+    statement.fact("fewest_active", fewest, "players", source="configuration", note="smallest number of players who act")
     words = joined_list([number(limit_ms) for limit_ms in results.published.thresholds_ms])
-    said.word("thresholds", f"{words} ms", source=results.published.source, note="round-trip times that players notice")
+    statement.word("thresholds", f"{words} ms", source=results.published.source, note="round-trip times that players notice")
     for arm, stack, players in _cells(results):
         cell = f"{arm}.{stack}.p{players}"
         for name, (column, unit, note) in _COLUMNS.items():
-            _mean(said, results, f"{cell}.{name}", _column(results, column, arm, stack, players), unit, note)
-    _state_still(said, results)
+            _mean(statement, results, f"{cell}.{name}", _column(results, column, arm, stack, players), unit, note)
+    _state_still(statement, results)
     if results.has_far:
-        _state_far(said, results)
-    _state_background(said, results)
-    _state_worlds(said, results)
-    _state_added(said, results)
+        _state_far(statement, results)
+    _state_background(statement, results)
+    _state_worlds(statement, results)
+    _state_added(statement, results)
     null, sham = controls(results)
-    obstacles = _state_controls(said, results, null, sham)
-    _state_questions(said, results, list(questions(results)), obstacles)
-    _state_crossings(said, results, obstacles)
+    obstacles = _state_controls(statement, results, null, sham)
+    _state_questions(statement, results, list(questions(results)), obstacles)
+    _state_crossings(statement, results, obstacles)
     for crossed in results.crossed:
-        _state_crossed(said, crossed)
-    return said
+        _state_crossed(statement, crossed)
+    return statement
 
 
 def _cells(results: Results) -> list[tuple[str, str, int]]:
@@ -71,21 +71,21 @@ def _column(results: Results, column: str, arm: str, stack: str, players: int) -
     return results.values(column, arm, stack, players)
 
 
-def _mean(said: Statement, results: Results, name: str, values: pd.Series, unit: str, note: str) -> None:
+def _mean(statement: Statement, results: Results, name: str, values: pd.Series, unit: str, note: str) -> None:
     mean = stats.over_lives(values, results.rules.alpha)
-    said.fact(name, mean.value, unit, interval=(mean.low, mean.high), n=mean.n, source=_LIVES, note=note)
+    statement.fact(name, mean.value, unit, interval=(mean.low, mean.high), n=mean.n, source=_LIVES, note=note)
 
 
-def _state_still(said: Statement, results: Results) -> None:
+def _state_still(statement: Statement, results: Results) -> None:
     most = results.idle_players[-1]
-    said.fact("most_still", most, "players", source="configuration", note="largest number of players who stand still")
-    times = {stack: said[f"idle.{stack}.p{most}.rtt"] for stack in results.stacks}
+    statement.fact("most_still", most, "players", source="configuration", note="largest number of players who stand still")
+    times = {stack: statement[f"idle.{stack}.p{most}.rtt"] for stack in results.stacks}
     known = [f"{time.short} on {title(stack)}" for stack, time in times.items() if time.value is not None]
     if known:
-        said.word("still.rtts", joined_list(known), source=_LIVES, note="mean round-trip times with so many players")
+        statement.word("still.rtts", joined_list(known), source=_LIVES, note="mean round-trip times with so many players")
 
 
-def _state_far(said: Statement, results: Results) -> None:
+def _state_far(statement: Statement, results: Results) -> None:
     """States with how many players most lives count on the link with a delay and losses."""
     valid = {
         players: sum(int(results.values("age_p99_ms", "far", stack, players).count()) for stack in results.stacks)
@@ -94,37 +94,45 @@ def _state_far(said: Statement, results: Results) -> None:
     best = max(valid, key=lambda players: (valid[players], players))
     if valid[best]:
         note = "number of players with whom most lives count on the link with a delay and losses"
-        said.fact("far.players", best, "players", n=valid[best], source=_LIVES, note=note)
-        ages = {stack: said[f"far.{stack}.p{best}.age_p99"] for stack in results.stacks}
+        statement.fact("far.players", best, "players", n=valid[best], source=_LIVES, note=note)
+        ages = {stack: statement[f"far.{stack}.p{best}.age_p99"] for stack in results.stacks}
         known = [f"{age.short} on {title(stack)}" for stack, age in ages.items() if age.value is not None]
-        said.word("far.ages", joined_list(known), source=_LIVES, note="99th percentile of the age of updates")
+        statement.word("far.ages", joined_list(known), source=_LIVES, note="99th percentile of the age of updates")
 
 
-def _state_background(said: Statement, results: Results) -> None:
+def _state_background(statement: Statement, results: Results) -> None:
     for stack in results.stacks:
         for name, column, unit, note in (
             ("datagrams", "sent_datagrams_per_s", "datagrams/s", "datagrams that a server without players sends"),
             ("cpu", "server_share", "share", "processor time of a server without players"),
         ):
-            _mean(said, results, f"background.{stack}.{name}", results.values(column, "idle", stack, 0), unit, note)
+            _mean(statement, results, f"background.{stack}.{name}", results.values(column, "idle", stack, 0), unit, note)
 
 
-def _state_worlds(said: Statement, results: Results) -> None:
+def _state_worlds(statement: Statement, results: Results) -> None:
+    """States whether a player was lost or a world differed. That none did needs a record of at least half of the lives."""
     lives = results.found.lives
     failed = int((lives["failed"] != "").sum())
     lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
     note = "a player was lost, or worlds differed at the end"
-    said.fact("not_equal", lost + differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note=note)
-    said.fact("lost", lost, "lives", n=len(lives), source="results/netcode/lives.parquet", note="a player was lost")
-    said.fact("differ", differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note="worlds differed at the end")
-    said.fact("failed", failed, "lives", n=len(lives), source="results/netcode/lives.parquet", note="there is no record")
+    statement.fact("not_equal", lost + differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note=note)
+    statement.fact("lost", lost, "lives", n=len(lives), source="results/netcode/lives.parquet", note="a player was lost")
+    statement.fact(
+        "differ", differ, "lives", n=len(lives), source="results/netcode/lives.parquet", note="worlds differed at the end"
+    )
+    statement.fact("failed", failed, "lives", n=len(lives), source="results/netcode/lives.parquet", note="there is no record")
     reasons = "; ".join(lives["lost"][lives["lost"] != ""].unique())
-    said.bound(
+    recorded, needed = len(lives) - failed, -(-len(lives) // 2)
+    causes = list[stats.Cause]()
+    if not lost + differ and recorded < needed:
+        too_few = stats.TooFew(n=recorded, needed=needed, counted="lives")
+        causes.append(too_few if recorded else stats.LivesFailed(n=failed))
+    statement.bound(
         "worlds",
         source=THIS_PROJECT,
         statement="No player is lost, and the world of every player is equal to the server's at the end",
-        verdict="missed" if lost + differ else "kept" if failed < len(lives) else "not valid",
-        causes=[stats.LivesFailed(n=failed)] if failed == len(lives) else [],
+        verdict="missed" if lost + differ else "not valid" if causes else "kept",
+        causes=causes,
         evidence=f"a player was lost in {number(lost)} of {number(len(lives))} lives, and worlds differed in {number(differ)}"
         + (f" ({reasons})" if reasons else "")
         + (f"; {number(failed)} of the lives failed and have no record" if failed else ""),
@@ -135,9 +143,11 @@ def _state_worlds(said: Statement, results: Results) -> None:
     )
 
 
-def _state_added(said: Statement, results: Results) -> None:
+def _state_added(statement: Statement, results: Results) -> None:
     """States whether the time that the positive control adds shows in the round-trip times."""
-    said.fact("added.known", _ADDED_MS, "ms", source="configuration", note="time that the positive control adds to a round trip")
+    statement.fact(
+        "added.known", _ADDED_MS, "ms", source="configuration", note="time that the positive control adds to a round trip"
+    )
     stack, players = results.control, results.active_players[-1]
     found = {}
     for name, column, note in (
@@ -147,11 +157,13 @@ def _state_added(said: Statement, results: Results) -> None:
         with_it, without = (results.values(column, arm, stack, players) for arm in ("delayed", "near"))
         added = (with_it - without).dropna()
         found[name] = float(added.mean()) if len(added) else float("nan")
-        _mean(said, results, f"added.{name}", added, "ms", f"round-trip time that the link with a delay of 10 ms adds: {note}")
-    n, minimum = said["added.application"].n or 0, results.rules.control_minimum
+        _mean(
+            statement, results, f"added.{name}", added, "ms", f"round-trip time that the link with a delay of 10 ms adds: {note}"
+        )
+    n, minimum = statement["added.application"].n or 0, results.rules.control_minimum
     is_near = abs(found["transport"] - _ADDED_MS) <= _TRANSPORT_MS and abs(found["application"] - _ADDED_MS) <= _APPLICATION_MS
     causes: list[stats.Cause] = []
-    words = f"{said['added.transport'].text} and {said['added.application'].text}"
+    words = f"{statement['added.transport'].text} and {statement['added.application'].text}"
     if n < minimum:
         faults = [*results.faults("near", stack, players), *results.faults("delayed", stack, players)]
         causes = [*faults, stats.TooFew(n=n, needed=minimum, counted="lives")]
@@ -159,7 +171,7 @@ def _state_added(said: Statement, results: Results) -> None:
     elif not isfinite(found["transport"]):
         causes = [stats.NotMeasured(what=f"the round-trip time of {title(stack)} itself")]
         words = f"{title(stack)} tells no round-trip time"
-    said.bound(
+    statement.bound(
         "added",
         source=THIS_PROJECT,
         statement=f"A link that adds {number(_ADDED_MS)} ms to a round trip shows them within {number(_TRANSPORT_MS)} ms in the "
@@ -192,31 +204,31 @@ def _sentence(obstacle: stats.Obstacle) -> str:
     return obstacle.sentence
 
 
-def _state_controls(said: Statement, results: Results, null: Question, sham: Question) -> list[stats.ControlFailed]:
+def _state_controls(statement: Statement, results: Results, null: Question, sham: Question) -> list[stats.ControlFailed]:
     """States both controls, and returns the null control if it failed, because then the instrument is wrong."""
     effects = [_effect(results, question) for question in (null, sham)]
     found = []
     for question, effect in zip((null, sham), effects, strict=True):
         obstacles = _faults(results, question.above, question.below)
-        found.append(_state_ratio(said, results, question, effect, effect.p, effect.p_equivalent, obstacles))
+        found.append(_state_ratio(statement, results, question, effect, effect.p, effect.p_equivalent, obstacles))
     control = found[0]
     if control.word not in ("different", "not valid"):
         return []
     return [stats.ControlFailed(control="null", verdict=control.word, reason=control.reason)]
 
 
-def _state_questions(said: Statement, results: Results, asked: list[Question], obstacles: Sequence[stats.Obstacle]) -> None:
+def _state_questions(statement: Statement, results: Results, asked: list[Question], obstacles: Sequence[stats.Obstacle]) -> None:
     effects = [_effect(results, question) for question in asked]
     p, p_equivalent = (
         stats.adjusted([getattr(effect, test) for effect in effects], "scan").tolist() for test in ("p", "p_equivalent")
     )
     for question, effect, own, equivalent in zip(asked, effects, p, p_equivalent, strict=True):
         found = [*obstacles, *_faults(results, question.above, question.below)]
-        _state_ratio(said, results, question, effect, own, equivalent, found)
+        _state_ratio(statement, results, question, effect, own, equivalent, found)
 
 
 def _state_ratio(
-    said: Statement,
+    statement: Statement,
     results: Results,
     question: Question,
     effect: stats.Contrast,
@@ -228,9 +240,9 @@ def _state_ratio(
     rules = results.rules
     verdict = stats.verdict(effect, rules, obstacles=obstacles, p=p, p_equivalent=p_equivalent)
     interval = (effect.low, effect.high)
-    said.fact(question.name, effect.ratio, "ratio", interval=interval, n=effect.n, source=_LIVES, note=question.statement)
+    statement.fact(question.name, effect.ratio, "ratio", interval=interval, n=effect.n, source=_LIVES, note=question.statement)
     few = [obstacle.would_decide for obstacle in verdict.obstacles if isinstance(obstacle, stats.TooFew)]
-    said.comparison(
+    statement.comparison(
         question.name,
         source=question.source,
         statement=question.statement,
@@ -245,7 +257,7 @@ def _state_ratio(
     return verdict
 
 
-def _state_crossings(said: Statement, results: Results, obstacles: Sequence[stats.Obstacle]) -> None:
+def _state_crossings(statement: Statement, results: Results, obstacles: Sequence[stats.Obstacle]) -> None:
     """States with how many players the mean RTT crosses the published limit, which is the finding NC2."""
     limit_ms, tried = results.published.crossed_ms, results.idle_players
     for stack in results.stacks:
@@ -260,7 +272,7 @@ def _state_crossings(said: Statement, results: Results, obstacles: Sequence[stat
         deciding = crossed or below or tried[0]
         n = means[deciding].n
         note = f"largest number of players tried for whom the interval of the mean is at most {number(limit_ms)} ms"
-        said.fact(f"below.{stack}", below, "players", n=n, source=_LIVES, note=note)
+        statement.fact(f"below.{stack}", below, "players", n=n, source=_LIVES, note=note)
         library = results.published.library(stack)
         if library is None:
             continue
@@ -280,7 +292,7 @@ def _state_crossings(said: Statement, results: Results, obstacles: Sequence[stat
             found += _faults(results, Value("rtt_mean_ms", "idle", stack, deciding))
             found.append(stats.TooFew(n=n, needed=results.rules.minimum, counted="lives"))
         decided = _crossing(crossed, below, last, is_crossed=library.crosses is not None)
-        said.bound(
+        statement.bound(
             f"crosses.{stack}",
             source=f"Net-Celerity, NC2: {words} are "
             + (f"crossed at {number(last)} players" if library.crosses else f"not crossed up to {number(last)} players"),
@@ -304,22 +316,22 @@ def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -
     return "inconclusive"
 
 
-def _state_crossed(said: Statement, crossed: Crossed) -> None:
+def _state_crossed(statement: Statement, crossed: Crossed) -> None:
     found, baseline, name = crossed.found, crossed.baseline, f"crossed.{crossed.server}"
     source = "run folders of the switchback"
     note = f"mean round-trip time of a ping on {crossed.title}, on the baseline device"
-    said.fact(
+    statement.fact(
         f"{name}.ping", baseline.value, "ms", interval=(baseline.low, baseline.high), n=baseline.n, source=source, note=note
     )
     effect, verdict = found.outcome.contrasts[METRIC, crossed.arm], found.verdicts[METRIC, crossed.arm]
     latency = f"{number(found.data.latency_ms(crossed.arm))} ms"
-    statement = f"RTT of a ping on {crossed.title} with a storage latency of {latency}, against the baseline"
+    question = f"RTT of a ping on {crossed.title} with a storage latency of {latency}, against the baseline"
     interval = (effect.low, effect.high)
-    said.fact(f"{name}.ratio", effect.ratio, "ratio", interval=interval, n=effect.n, source=source, note=statement)
-    said.comparison(
+    statement.fact(f"{name}.ratio", effect.ratio, "ratio", interval=interval, n=effect.n, source=source, note=question)
+    statement.comparison(
         name,
         source=THIS_PROJECT,
-        statement=statement,
+        statement=question,
         verdict=verdict.word,
         evidence=verdict.reason,
         causes=verdict.obstacles,

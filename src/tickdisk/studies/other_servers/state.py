@@ -18,16 +18,16 @@ _FEWEST_LATE = 10
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims about every server but `main`. Their names begin with `other_servers.SERVER.EXPERIMENT.`."""
-    said = Statement(NAME)
-    said.fact("servers", len({part.server for part in results.others}), "servers", source="manifests")
+    statement = Statement(NAME)
+    statement.fact("servers", len({part.server for part in results.others}), "servers", source="manifests")
     for part in results.others:
-        _state_part(said.part(f"{part.server}.{part.experiment}"), part)
+        _state_part(statement.part(f"{part.server}.{part.experiment}"), part)
     for stalls in results.stalls:
-        _state_stalls(said.part(f"{stalls.server}.inside_tick"), stalls)
-    return said
+        _state_stalls(statement.part(f"{stalls.server}.inside_tick"), stalls)
+    return statement
 
 
-def _state_stalls(said: Statement, stalls: Stalls) -> None:
+def _state_stalls(statement: Statement, stalls: Stalls) -> None:
     source = "injections, device log and extents against blame"
     late, explained, blamed = stalls.late, stalls.explained, stalls.blamed
     counts = {
@@ -36,14 +36,16 @@ def _state_stalls(said: Statement, stalls: Stalls) -> None:
         "cpu_stalls.blamed": (blamed, "stalls of the processor that blame puts down to storage"),
     }
     for name, (one, note) in counts.items():
-        said.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
+        statement.fact(name, one.k, "stalls", n=one.n, source=source, note=note)
         share = one.k / one.n if one.n else None
-        said.fact(f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson")
+        statement.fact(
+            f"{name}_share", share, "share", interval=one.exact, n=one.n, source=source, note=f"{note}; Clopper-Pearson"
+        )
     few = [] if explained.n >= _FEWEST_LATE else [stats.TooFew(n=explained.n, needed=_FEWEST_LATE, counted="stalls")]
     unknown = [] if stalls.knows_files else [stats.FilesUnknown()]
     obstacles = [obstacle.sentence for obstacle in stalls.obstacles]
     causes: list[stats.Obstacle] = [*stalls.obstacles, *few, *unknown]
-    said.bound(
+    statement.bound(
         "device_stalls",
         source=THIS_PROJECT,
         statement=f"{stalls.title}: Blame names request and file of at least {percent(_EXPLAINED_SHARE)} of the injected stalls "
@@ -66,7 +68,7 @@ def _state_stalls(said: Statement, stalls: Stalls) -> None:
     few = [] if blamed.n >= FEWEST_STALLS else [stats.TooFew(n=blamed.n, needed=FEWEST_STALLS, counted="stalls")]
     causes = [*stalls.obstacles, *few]
     would_decide = [each.would_decide for each in few]
-    said.bound(
+    statement.bound(
         "cpu_stalls",
         source=THIS_PROJECT,
         statement=f"{stalls.title}: Blame puts no injected stall of the processor down to storage",
@@ -85,32 +87,38 @@ def _verdict(obstacles: Sequence[stats.Obstacle], *, is_kept: bool) -> stats.Bou
     return "kept" if is_kept else "missed"
 
 
-def _state_part(said: Statement, part: Part) -> None:
+def _state_part(statement: Statement, part: Part) -> None:
     found = part.found
-    said.word("title", part.title, source="manifests", note="name of the server")
-    said.fact("budget", found.data.budget_ns / 1e6, "ms", source="manifests", note="time between the starts of two ticks on time")
-    contrasts.state_found(said, found)
-    contrasts.state_controls(said, found, {role: f"{part.title}: {words}" for role, words in contrasts.CONTROL_WORDS.items()})
+    statement.word("title", part.title, source="manifests", note="name of the server")
+    statement.fact(
+        "budget", found.data.budget_ns / 1e6, "ms", source="manifests", note="time between the starts of two ticks on time"
+    )
+    contrasts.state_found(statement, found)
+    contrasts.state_controls(
+        statement, found, {role: f"{part.title}: {words}" for role, words in contrasts.CONTROL_WORDS.items()}
+    )
     baseline_ms = found.data.latency_ms(found.baseline)
     for metric, arm in contrasts.treatment_claims(found):
-        statement = (
+        question = (
             f"{part.title}: Effect of {found.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
             f"{found.metrics[metric]}"
         )
-        contrasts.state_claim(said, found, f"{arm}.{fact_name(metric)}", (metric, arm), statement)
+        contrasts.state_claim(statement, found, f"{arm}.{fact_name(metric)}", (metric, arm), question)
     bounds = contrasts.dose_bounds(found, part.doses)
     for metric in found.metrics:
-        contrasts.state_doses(said, found, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")
+        contrasts.state_doses(statement, found, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")
     if part.pauses_ms:
         note = "longest time in which the runtime stopped all threads, from the first epoch on"
-        said.fact("longest_pause", max(part.pauses_ms), "ms", n=len(part.pauses_ms), source="pauses tables", note=note)
+        statement.fact("longest_pause", max(part.pauses_ms), "ms", n=len(part.pauses_ms), source="pauses tables", note=note)
     if len(part.saves):
         duration_ms = float(part.saves.loc[part.saves["arm"] == found.baseline, "ms"].median())
-        said.fact("save", duration_ms, "ms", n=len(part.saves), source="saves tables", note=f"median save at {found.baseline}")
+        statement.fact(
+            "save", duration_ms, "ms", n=len(part.saves), source="saves tables", note=f"median save at {found.baseline}"
+        )
         grown = growth(part)
         if grown is not None:
             note = (
                 "natural logarithm of the duration of saves in the last epoch of a life over that in the first, mean over lives"
             )
             ends = (grown.low, grown.high)
-            said.fact("save_growth_log", grown.value, "", interval=ends, n=grown.n, source="saves tables", note=note)
+            statement.fact("save_growth_log", grown.value, "", interval=ends, n=grown.n, source="saves tables", note=note)

@@ -28,46 +28,48 @@ _NOTES = {
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims of the replay study."""
-    said, source = Statement("replay"), f"{number(results.seconds)} s of a captured server life, replayed"
-    _state_counts(said, results, source)
+    statement, source = Statement("replay"), f"{number(results.seconds)} s of a captured server life, replayed"
+    _state_counts(statement, results, source)
     for run in results.runs.values():
-        _state_times(said, run, source, results.confidence)
-    _state_nothing_lost(said, results)
-    _state_lag(said, results)
+        _state_times(statement, run, source, results.confidence)
+    _state_nothing_lost(statement, results)
+    _state_lag(statement, results)
     for whose, drift in results.drifts.items():
         run = results.fast if whose == "ours" or results.fio is None else results.fio
-        _state_drift(said, whose, run, drift, source)
-    _state_delay(said, results, source)
-    return said
+        _state_drift(statement, whose, run, drift, source)
+    _state_delay(statement, results, source)
+    return statement
 
 
-def _state_counts(said: Statement, results: Results, source: str) -> None:
-    said.fact("streams", results.streams, "streams", source=source, note="a stream is a captured thread")
-    said.fact("captured", results.captured, "requests", source="capture")
-    said.fact("replayed", results.replayed, "requests", n=results.captured, source=source)
+def _state_counts(statement: Statement, results: Results, source: str) -> None:
+    statement.fact("streams", results.streams, "streams", source=source, note="a stream is a captured thread")
+    statement.fact("captured", results.captured, "requests", source="capture")
+    statement.fact("replayed", results.replayed, "requests", n=results.captured, source=source)
     for name in ("backend", "file_system"):
         here = dict.fromkeys(str(getattr(run.described, name) or "none") for run in results.runs.values())
-        said.word(name, ", ".join(here), source="replay.json", note="used for the devices under test")
+        statement.word(name, ", ".join(here), source="replay.json", note="used for the devices under test")
     reasons = "; ".join(f"{number(count)} {reason}" for reason, count in results.refused.items())
-    said.fact("refused", sum(results.refused.values()), "requests", n=results.captured, source="plan", note=reasons)
+    statement.fact("refused", sum(results.refused.values()), "requests", n=results.captured, source="plan", note=reasons)
 
 
-def _state_times(said: Statement, run: Run, source: str, confidence: float) -> None:
+def _state_times(statement: Statement, run: Run, source: str, confidence: float) -> None:
     for name, found in run.quantiles.items():
         part = "lag of the first tenth of the requests" if "first" in name else "lag of the last tenth of the requests"
         note = part if name.endswith("tenth_p99") else _NOTES[name.partition("_")[0]]
         state_quantile(
-            said, f"{run.key}.{name}", found.quantile, "ms", n=found.n, source=source, note=note, confidence=confidence
+            statement, f"{run.key}.{name}", found.quantile, "ms", n=found.n, source=source, note=note, confidence=confidence
         )
     lag = run.lag_ms
-    said.fact(f"{run.key}.lag_longest", float(lag.max()) if len(lag) else None, "ms", n=len(lag), source=source)
+    statement.fact(f"{run.key}.lag_longest", float(lag.max()) if len(lag) else None, "ms", n=len(lag), source=source)
     note = "time in which a stream had a request that was due and could not be issued, summed over streams"
     behind_s = run.described.behind_ns / 1e9
-    said.fact(f"{run.key}.behind", behind_s, "s", n=run.described.streams, source=source, note=note)
-    said.fact(f"{run.key}.differing", run.differing, "requests", n=len(run.timings), source="results beside captured results")
+    statement.fact(f"{run.key}.behind", behind_s, "s", n=run.described.streams, source=source, note=note)
+    statement.fact(
+        f"{run.key}.differing", run.differing, "requests", n=len(run.timings), source="results beside captured results"
+    )
 
 
-def _state_nothing_lost(said: Statement, results: Results) -> None:
+def _state_nothing_lost(statement: Statement, results: Results) -> None:
     refused, ours = sum(results.refused.values()), results.ours
     is_whole = all(len(run.timings) == results.replayed == results.captured - refused and run.differing == 0 for run in ours)
     verdict: stats.BoundWord = "kept" if is_whole else "missed"
@@ -77,9 +79,9 @@ def _state_nothing_lost(said: Statement, results: Results) -> None:
         "with another result"
         for run in ours
     ]
-    reasons = said["refused"].note.replace("; ", ", ")
+    reasons = statement["refused"].note.replace("; ", ", ")
     parts.append(f"the number of refused requests is {number(refused)} ({reasons})" if refused else "none was refused")
-    said.bound(
+    statement.bound(
         "nothing_lost",
         source=THIS_PROJECT,
         statement="Every captured request is made again and moves as many bytes, or is refused for a stated reason",
@@ -93,18 +95,18 @@ def _state_nothing_lost(said: Statement, results: Results) -> None:
     )
 
 
-def _state_lag(said: Statement, results: Results) -> None:
+def _state_lag(statement: Statement, results: Results) -> None:
     key = results.fast.key
-    fact = said[f"{key}.lag_p99"]
+    fact = statement[f"{key}.lag_p99"]
     n = fact.n or 0
     too_few = [stats.TooFew(n=results.streams, needed=STREAMS, counted="streams")] if results.streams < STREAMS else []
     no_interval = [stats.NoInterval(n=n, counted="requests")] if fact.low is None else []
-    evidence = f"p99 is {fact.text} on {results.fast.device}, with {said['streams'].text}"
+    evidence = f"p99 is {fact.text} on {results.fast.device}, with {statement['streams'].text}"
     if too_few:
         evidence += f", fewer than the {STREAMS} that the bound is for"
     elif no_interval:
         evidence += "; too few requests for an interval"
-    said.bound(
+    statement.bound(
         "lag",
         source=THIS_PROJECT,
         statement=f"p99 of the issuer's lag is at most {number(LIMIT_MS)} ms, with {STREAMS} or more streams",
@@ -118,12 +120,12 @@ def _state_lag(said: Statement, results: Results) -> None:
     )
 
 
-def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None, source: str) -> None:
+def _state_drift(statement: Statement, whose: str, run: Run, drift: Difference | None, source: str) -> None:
     quantity, judged = ("lag", run.lag_ms) if whose == "ours" else ("time of issue less due time", run.late_ms)
     replayer = f"{'Our replay' if whose == 'ours' else 'fio'} on the {tier_name(run.device)} tier"
     note = f"mean {quantity} of the last tenth of the requests less that of the first"
-    _state_difference(said, f"{whose}.drift", drift, source, note)
-    said.bound(
+    _state_difference(statement, f"{whose}.drift", drift, source, note)
+    statement.bound(
         f"no_drift_{whose}",
         source=THIS_PROJECT,
         statement=f"{replayer}: the mean {quantity} of the last tenth of the requests is within {number(EQUAL_MS)} ms of that of "
@@ -138,11 +140,11 @@ def _state_drift(said: Statement, whose: str, run: Run, drift: Difference | None
     )
 
 
-def _state_delay(said: Statement, results: Results, source: str) -> None:
+def _state_delay(statement: Statement, results: Results, source: str) -> None:
     fast, slow, delay = results.fast, results.slow, results.delay
     note = f"mean over requests of the time of issue on {slow.name} less the time of issue on {fast.name}, both less the due time"
-    _state_difference(said, "device.delay", delay, source, note)
-    said.comparison(
+    _state_difference(statement, "device.delay", delay, source, note)
+    statement.comparison(
         "time_lost_to_the_device",
         source=THIS_PROJECT,
         statement=f"Effect of the {tier_name(slow.device)} tier instead of the {tier_name(fast.device)} tier on how late the "
@@ -157,11 +159,11 @@ def _state_delay(said: Statement, results: Results, source: str) -> None:
     )
 
 
-def _state_difference(said: Statement, name: str, found: Difference | None, source: str, note: str) -> None:
+def _state_difference(statement: Statement, name: str, found: Difference | None, source: str, note: str) -> None:
     if found is None:
-        said.fact(name, None, "ms", source=source, note=note)
+        statement.fact(name, None, "ms", source=source, note=note)
     else:
-        said.fact(name, found.value, "ms", interval=(found.low, found.high), n=found.n, source=source, note=note)
+        statement.fact(name, found.value, "ms", interval=(found.low, found.high), n=found.n, source=source, note=note)
 
 
 def _written(found: Difference) -> str:

@@ -18,44 +18,44 @@ _SUMMARY = ("model_least", "model_most", "calibrated_least", "calibrated_most", 
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims: the errors of both cost models, and the costs and the advice for each game."""
-    said = Statement("store")
-    _state_lives(said, results)
-    _state_models(said, results)
-    _state_shadow(said, results)
-    _claim_paper(said, results)
-    _claim_within(said, results)
-    _claim_ranks(said, results)
-    _state_games(said, results)
-    return said
+    statement = Statement("store")
+    _state_lives(statement, results)
+    _state_models(statement, results)
+    _state_shadow(statement, results)
+    _claim_paper(statement, results)
+    _claim_within(statement, results)
+    _claim_ranks(statement, results)
+    _state_games(statement, results)
+    return statement
 
 
-def _state_lives(said: Statement, results: Results) -> None:
+def _state_lives(statement: Statement, results: Results) -> None:
     points = results.points
-    said.fact("lives", results.lives, "lives", source=_SOURCE, note="lives that the models are compared with")
+    statement.fact("lives", results.lives, "lives", source=_SOURCE, note="lives that the models are compared with")
     note = "lives of the point that has the fewest"
-    said.fact("lives_at_a_point", int(points["lives"].min()), "lives", n=len(points), source=_SOURCE, note=note)
-    said.fact("rates", int(points["rate"].nunique()), "update rates", source=_SOURCE)
+    statement.fact("lives_at_a_point", int(points["lives"].min()), "lives", n=len(points), source=_SOURCE, note=note)
+    statement.fact("rates", int(points["rate"].nunique()), "update rates", source=_SOURCE)
     fit_rates = int(results.comparison.fitted["rate"].nunique())
-    said.fact("fit_rates", fit_rates, "update rates", source=_SOURCE, note="rates that the calibrated model was fitted to")
+    statement.fact("fit_rates", fit_rates, "update rates", source=_SOURCE, note="rates that the calibrated model was fitted to")
 
 
-def _state_models(said: Statement, results: Results) -> None:
+def _state_models(statement: Statement, results: Results) -> None:
     for row in results.summary.to_dict("records"):
         name, rates = row["algorithm"], int(row["rates"])
         note = "rank correlation of real and calibrated overhead over update rates"
-        said.fact(f"{name}.ranks", float(row["ranks"]), "", n=rates, source=_SOURCE, note=note)
+        statement.fact(f"{name}.ranks", float(row["ranks"]), "", n=rates, source=_SOURCE, note=note)
         for column in _SUMMARY:
             what = "time of a checkpoint, calibrated" if column.startswith("time") else f"overhead, {_model(column)}"
             end = "smallest" if column.endswith("least") else "largest"
             note = f"{what} over real, {end} over update rates"
-            said.fact(f"{name}.{column}", float(row[column]), "ratio", n=rates, source=_SOURCE, note=note)
+            statement.fact(f"{name}.{column}", float(row[column]), "ratio", n=rates, source=_SOURCE, note=note)
     points, known = len(results.points), len(results.known)
-    said.fact("points", points, "points", source=_SOURCE, note="a point is an algorithm at an update rate")
+    statement.fact("points", points, "points", source=_SOURCE, note="a point is an algorithm at an update rate")
     note = f"points with a real overhead of at least {number(store.LEAST_MS)} ms"
-    said.fact("points.told", known, "points", n=points, source=_SOURCE, note=note)
+    statement.fact("points.told", known, "points", n=points, source=_SOURCE, note=note)
     for kind in ("model", "calibrated"):
         note = f"factor by which the overhead of {_model(kind)} is above or below the real overhead, at the worst point"
-        said.fact(f"{kind}.most_off", results.most_off(kind), "ratio", n=known, source=_SOURCE, note=note)
+        statement.fact(f"{kind}.most_off", results.most_off(kind), "ratio", n=known, source=_SOURCE, note=note)
     bound = f"calibrated over real is off by at most {percent(store.WITHIN)}"
     within = int((abs(results.known["calibrated"] - 1) <= store.WITHIN).sum())
     ends = percent(results.bound_confidence)
@@ -64,27 +64,27 @@ def _state_models(said: Statement, results: Results) -> None:
         ("surely", int(results.is_inside.sum()), f"points at which the whole {ends} interval says that {bound}"),
         ("surely_not", int(results.is_outside.sum()), f"points at which no part of the {ends} interval says that {bound}"),
     ):
-        said.fact(f"calibrated.{name}", count, "points", n=known, source=_SOURCE, note=note)
+        statement.fact(f"calibrated.{name}", count, "points", n=known, source=_SOURCE, note=note)
 
 
 def _model(column: str) -> str:
     return "the calibrated model" if column.startswith("calibrated") else "the paper's model"
 
 
-def _state_shadow(said: Statement, results: Results) -> None:
+def _state_shadow(statement: Statement, results: Results) -> None:
     """States the times of the shadow, which is a second state that gets the same updates and that no algorithm keeps."""
     share = results.comparison.slower(results.alpha)
     ends = (100 * share.low, 100 * share.high)
     note = "share by which updates of a state that no algorithm keeps take longer while a checkpoint is written; "
     note += f"{percent(1 - results.alpha)} over lives"
-    said.fact("slower", 100 * share.value, "%", interval=ends, n=share.n, source=_SOURCE, note=note)
+    statement.fact("slower", 100 * share.value, "%", interval=ends, n=share.n, source=_SOURCE, note=note)
     tested = results.comparison.tested
     null = tested.loc[tested["algorithm"] == "naive_snapshot", "null_ms"].dropna()
     note = (
         "time by which Naive-Snapshot's updates take longer between checkpoints than those of a state that no algorithm keeps, "
         "because each is handed over by itself"
     )
-    said.fact("null", float(null.mean()), "ms", n=len(null), source=_SOURCE, note=note)
+    statement.fact("null", float(null.mean()), "ms", n=len(null), source=_SOURCE, note=note)
 
 
 def _few(results: Results) -> list[str]:
@@ -101,16 +101,16 @@ def _causes(results: Results, what: str, *, is_known: bool) -> list[stats.Cause]
     return [*results.few, *([] if is_known else [stats.NotMeasured(what=what)])]
 
 
-def _claim_paper(said: Statement, results: Results) -> None:
+def _claim_paper(statement: Statement, results: Results) -> None:
     own, theirs = results.points[results.points["algorithm"] == "copy_on_update"], results.published.real_copy_on_update
     ratios = results.real_over_model("copy_on_update")
     times = float(ratios.max())
     is_reached = theirs / _AS_PUBLISHED <= times <= theirs * _AS_PUBLISHED
     note = "real overhead over that of the paper's model, largest over update rates"
-    most = said.fact("copy_on_update.real_over_model", times, "ratio", n=len(ratios), source=_SOURCE, note=note)
+    most = statement.fact("copy_on_update.real_over_model", times, "ratio", n=len(ratios), source=_SOURCE, note=note)
     measured = f"the largest real overhead is {most.text} times the model's" if len(ratios) else _unknown("of Copy-on-Update")
     causes = _causes(results, "the real overhead of Copy-on-Update", is_known=len(ratios) > 0)
-    said.bound(
+    statement.bound(
         "paper_model",
         source=CITED,
         statement=(
@@ -126,12 +126,12 @@ def _claim_paper(said: Statement, results: Results) -> None:
     )
 
 
-def _claim_within(said: Statement, results: Results) -> None:
+def _claim_within(statement: Statement, results: Results) -> None:
     known, left_out = len(results.known), len(results.points) - len(results.known)
-    within, surely, surely_not = (number(said[f"calibrated.{name}"].value) for name in ("within", "surely", "surely_not"))
+    within, surely, surely_not = (number(statement[f"calibrated.{name}"].value) for name in ("within", "surely", "surely_not"))
     measured = [
-        f"the model is off by at most {percent(store.WITHIN)} at {within} of {said['points.told'].text}",
-        f"at the worst point it is off by a factor of {said['calibrated.most_off'].text}",
+        f"the model is off by at most {percent(store.WITHIN)} at {within} of {statement['points.told'].text}",
+        f"at the worst point it is off by a factor of {statement['calibrated.most_off'].text}",
         f"the whole {percent(results.bound_confidence)} interval keeps the bound at {surely} and misses it at {surely_not}",
     ]
     if left_out:
@@ -139,7 +139,7 @@ def _claim_within(said: Statement, results: Results) -> None:
     verdict: stats.BoundWord
     verdict = "kept" if results.is_inside.all() else "missed" if results.is_outside.any() else "inconclusive"
     causes = _causes(results, "the real overhead of the algorithms", is_known=known > 0)
-    said.bound(
+    statement.bound(
         "calibrated",
         source=THIS_PROJECT,
         statement=(
@@ -156,10 +156,10 @@ def _claim_within(said: Statement, results: Results) -> None:
     )
 
 
-def _claim_ranks(said: Statement, results: Results) -> None:
+def _claim_ranks(statement: Statement, results: Results) -> None:
     ranks, rates = results.ranks, int(results.points["rate"].nunique())
-    said.fact("ranks.least", ranks.least, "", n=rates, source=_SOURCE, note=ranks.algorithm)
-    found = said["ranks.least"].text
+    statement.fact("ranks.least", ranks.least, "", n=rates, source=_SOURCE, note=ranks.algorithm)
+    found = statement["ranks.least"].text
     if ranks.judged == 0:
         measured = f"no algorithm has a real overhead that is known to change {number(VARIES)}-fold over the update rates"
     elif ranks.judged == 1:
@@ -173,7 +173,7 @@ def _claim_ranks(said: Statement, results: Results) -> None:
         )
     causes = _causes(results, "the change of the real overhead over the update rates", is_known=ranks.judged > 0)
     is_alike = ranks.least is not None and ranks.least > _RANKS
-    said.bound(
+    statement.bound(
         "ranks",
         source=THIS_PROJECT,
         statement=(
@@ -194,14 +194,14 @@ def _unknown(whose: str) -> str:
     return f"no real overhead {whose} is at least {number(store.LEAST_MS)} ms, and less cannot be told from none"
 
 
-def _state_games(said: Statement, results: Results) -> None:
+def _state_games(statement: Statement, results: Results) -> None:
     for game in results.games:
         name, rows = f"game.{game.name}", game.algorithms
-        said.fact(f"{name}.state", game.state_bytes / 1e6, "MB", source="plan")
+        statement.fact(f"{name}.state", game.state_bytes / 1e6, "MB", source="plan")
         note = f"algorithms that made no tick longer by more than half a tick ({number(game.limit_ms)} ms)"
-        said.fact(f"{name}.kept", game.kept, "algorithms", n=len(rows), source=_SOURCE, note=note)
+        statement.fact(f"{name}.kept", game.kept, "algorithms", n=len(rows), source=_SOURCE, note=note)
         for row in rows.to_dict("records"):
             for column in ("added_ms", "longest_ms", "checkpoint_s", "recovery_s"):
                 word, unit = column.rsplit("_", 1)
-                said.fact(f"{name}.{row['algorithm']}.{word}", row[column], unit, n=int(row["lives"]), source=_SOURCE)
-        said.word(f"{name}.advice", NAMES[game.advice.algorithm], source=_SOURCE, note=game.advice.why)
+                statement.fact(f"{name}.{row['algorithm']}.{word}", row[column], unit, n=int(row["lives"]), source=_SOURCE)
+        statement.word(f"{name}.advice", NAMES[game.advice.algorithm], source=_SOURCE, note=game.advice.why)

@@ -14,44 +14,44 @@ _SLOWEST_MS = 6.0
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims: controls, the effect of each arm, and the doses up to which a metric is good."""
-    said = Statement("switchback")
-    contrasts.state_found(said, results.contrasts)
-    _state_counts(said, results)
-    contrasts.state_controls(said, results.contrasts)
-    _state_effects(said, results)
+    statement = Statement("switchback")
+    contrasts.state_found(statement, results.contrasts)
+    _state_counts(statement, results)
+    contrasts.state_controls(statement, results.contrasts)
+    _state_effects(statement, results)
     for metric in results.contrasts.metrics:
-        _state_dose(said, results, metric)
-        _state_order(said, results, metric)
-    return said
+        _state_dose(statement, results, metric)
+        _state_order(statement, results, metric)
+    return statement
 
 
-def _state_counts(said: Statement, results: Results) -> None:
+def _state_counts(statement: Statement, results: Results) -> None:
     ticks = [life.manifest.ticks for life in results.lives]
-    said.fact("ticks", sum(each.ticks for each in ticks), "ticks", source="ticks tables")
-    said.fact("missing_ticks", sum(each.missing for each in ticks), "ticks", source="ticks tables")
+    statement.fact("ticks", sum(each.ticks for each in ticks), "ticks", source="ticks tables")
+    statement.fact("missing_ticks", sum(each.missing for each in ticks), "ticks", source="ticks tables")
     source = "actions tables"
-    said.fact(
+    statement.fact(
         "step", results.contrasts.data.budget_ns / 1e6, "ms", source="server", note="time between the starts of two ticks on time"
     )
-    said.fact("actions", sum(len(life.actions) for life in results.lives), "actions", source=source)
+    statement.fact("actions", sum(len(life.actions) for life in results.lives), "actions", source=source)
     for outcome in ("timed_out", "failed"):
         count = int(sum((life.actions["outcome"] == outcome).sum() for life in results.lives))
-        said.fact(f"actions_{outcome}", count, "actions", source=source)
+        statement.fact(f"actions_{outcome}", count, "actions", source=source)
     for arm, own in results.contrasts.table.groupby("arm", sort=False):
         name = f"{results.action}_at_tau.{arm}"
         note = f"actions that failed, timed out or took longer than {results.tau_s:g} s, and count as that latency"
         offered, late = (int(own[f"{results.action}_{part}"].sum()) for part in ("offered", "at_tau"))
-        said.fact(name, late, "actions", n=offered, source=source, note=note)
+        statement.fact(name, late, "actions", n=offered, source=source, note=note)
     reads, note = results.reads_per_action, "reads that reached the device, per action; players who walk cause reads, too"
     name = f"reads_per_{results.action}"
-    said.fact(
+    statement.fact(
         name, reads.value, "reads", interval=(reads.low, reads.high), n=reads.n, source="device and actions tables", note=note
     )
     requests = sum(life.manifest.requests for life in results.lives)
-    said.fact("device_requests", requests, "requests", source="device tables")
+    statement.fact("device_requests", requests, "requests", source="device tables")
 
 
-def _state_effects(said: Statement, results: Results) -> None:
+def _state_effects(statement: Statement, results: Results) -> None:
     found = results.contrasts
     baseline_ms = found.data.latency_ms(found.baseline)
     for metric, arm in contrasts.treatment_claims(found):
@@ -62,7 +62,7 @@ def _state_effects(said: Statement, results: Results) -> None:
             # The dose test may decide here. It asks only if the metric is longer by more than the margin, and has its own level.
             notes.append(f"the test of doses shows that it is not more than {found.margin:.0%} longer")
         contrasts.state_claim(
-            said,
+            statement,
             found,
             f"{arm}.{fact_name(metric)}",
             (metric, arm),
@@ -74,9 +74,9 @@ def _state_effects(said: Statement, results: Results) -> None:
         )
 
 
-def _state_dose(said: Statement, results: Results, metric: str) -> None:
+def _state_dose(statement: Statement, results: Results, metric: str) -> None:
     found, slope, name = results.contrasts, results.slopes[metric], fact_name(metric)
-    said.fact(
+    statement.fact(
         f"{name}_slope",
         None if slope is None else slope.per_ms,
         "ms per ms",
@@ -85,12 +85,12 @@ def _state_dose(said: Statement, results: Results, metric: str) -> None:
         source="a line within each life, t test over lives",
         note=f"{found.metrics[metric]}: rise per ms of device latency; secondary, because slack hides the first milliseconds",
     )
-    contrasts.state_doses(said, found, results.doses, results.bounds, metric, facts=[f"{name}_slope"])
+    contrasts.state_doses(statement, found, results.doses, results.bounds, metric, facts=[f"{name}_slope"])
 
 
-def _state_order(said: Statement, results: Results, metric: str) -> None:
+def _state_order(statement: Statement, results: Results, metric: str) -> None:
     effect = results.orders[metric]
-    said.fact(
+    statement.fact(
         f"{fact_name(metric)}_carry_over",
         exp(effect.carry_over),
         "ratio",
