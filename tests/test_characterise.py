@@ -246,8 +246,8 @@ def test_bursts_at_random_times_seldom_look_periodic() -> None:
     assert found <= 5
 
 
-def _reference(name: str, share: float | None) -> characterise.Reference:
-    return characterise.Reference(load=name, share_reads=share, said="as printed")
+def _reference(name: str, share: float | None) -> characterise.PublishedLoad:
+    return characterise.PublishedLoad(load=name, share_reads=share, said="as printed")
 
 
 def test_the_sentence() -> None:

@@ -42,13 +42,13 @@ def saves(accesses: pd.DataFrame, steps_ns: Sequence[int] | NDArray[np.int64]) -
     steps = np.asarray(steps_ns, dtype="int64")
     step = np.searchsorted(steps, table["end_ns"].to_numpy(), side="right") - 1
     start_ns = np.where(step >= 0, steps[step.clip(min=0)], table["end_ns"])
-    found = pd.DataFrame({"start_ns": start_ns, "end_ns": table["end_ns"], "thread": table["thread"]})
+    saved = pd.DataFrame({"start_ns": start_ns, "end_ns": table["end_ns"], "thread": table["thread"]})
     begun = accesses[accesses["file"].str.endswith(_MAP_JOURNAL) & (accesses["op"] == "write") & (accesses["offset"] == 0)]
     begun = begun[begun["asked_bytes"] >= _HEADER_BYTES]
-    transactions = begun["at_ns"].groupby(save_of(begun, found)).agg(["size", "max"])
+    transactions = begun["at_ns"].groupby(save_of(begun, saved)).agg(["size", "max"])
     again = transactions.loc[transactions["size"] > 1, "max"]
-    found.loc[again.index.to_numpy(dtype="int64"), "start_ns"] = again.to_numpy(dtype="int64")
-    return found
+    saved.loc[again.index.to_numpy(dtype="int64"), "start_ns"] = again.to_numpy(dtype="int64")
+    return saved
 
 
 def save_of(accesses: pd.DataFrame, saves: pd.DataFrame) -> pd.Series:

@@ -13,7 +13,7 @@ from tickdisk.accesses.life import AccessesOfLife, counts, interactions
 from tickdisk.stats import half_length, over_lives
 
 ARRIVALS = {"joins": "server join", "teleports": "position change"}
-"""Phases in which players come to places where nobody has been, with the interaction that takes place in each."""
+"""Phases in which players come to places where no player has been, with the interaction that takes place in each."""
 
 
 @dataclass(frozen=True)

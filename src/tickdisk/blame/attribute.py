@@ -82,7 +82,7 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     """
     thread = evidence.thread if thread is None else thread
     lanes = ThreadWaits(evidence.waits)
-    lane, name = _chosen(lanes, evidence, thread)
+    lane, name = _explained_thread(lanes, evidence, thread)
     if evidence.ticks is None:
         evidence = _recognised(evidence, int(lanes.threads[lane]), lanes.seen_ns(lane))
     budget_ns = evidence.budget_ns if budget_ns is None else budget_ns
@@ -110,7 +110,7 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     )
 
 
-def _chosen(lanes: ThreadWaits, evidence: Evidence, name: str | None) -> tuple[int, str]:
+def _explained_thread(lanes: ThreadWaits, evidence: Evidence, name: str | None) -> tuple[int, str]:
     """Returns lane and name of the thread to explain. If several threads have the name, it is the first one of `threads`."""
     known = threads(evidence)
     waits = evidence.waits

@@ -57,7 +57,7 @@ def describe_waits(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
 
 def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
     """Returns the request and the device's request of each wait for storage."""
-    request = _taken(evidence.requests, requests_of(io, evidence.requests))
+    request = _rows_at(evidence.requests, requests_of(io, evidence.requests))
     asked = pd.DataFrame(
         {
             "request": request["seq"],
@@ -74,7 +74,7 @@ def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
     windows = asked[["op", "file"]].join(io[["start_ns", "end_ns"]])
     windows = windows.assign(**{name: asked[name].fillna(NONE).astype("int64") for name in ("offset", "length")})
     row, count = device_requests_of(windows, device, files)
-    served = _taken(device, row)
+    served = _rows_at(device, row)
     return asked.assign(
         device=served["seq"],
         device_op=_text(served["op"]),
@@ -98,7 +98,7 @@ def _text(column: "pd.Series[str]") -> "pd.Series[str]":
     return column.astype(object).where(column.notna(), "")
 
 
-def _taken(table: pd.DataFrame, rows: Integers) -> pd.DataFrame:
+def _rows_at(table: pd.DataFrame, rows: Integers) -> pd.DataFrame:
     """Returns the rows with these numbers, or NA for -1. Integers become Int64."""
     numbers = table.select_dtypes("integer").columns
     return table.astype(dict.fromkeys(numbers, "Int64")).reset_index(drop=True).reindex(rows).reset_index(drop=True)

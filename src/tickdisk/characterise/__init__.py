@@ -9,7 +9,7 @@ from tickdisk.characterise.amounts import amounts, latencies, size_distribution
 from tickdisk.characterise.description import Description, describe
 from tickdisk.characterise.files import by_place, listing, share_of_files_touched, touched
 from tickdisk.characterise.flushes import flush_policy
-from tickdisk.characterise.kind import Reference, kind, references
+from tickdisk.characterise.kind import PublishedLoad, kind, references
 from tickdisk.characterise.load import OPS, Load, load_of
 from tickdisk.characterise.period import period
 from tickdisk.characterise.places import locality, reuse, sequences
@@ -22,7 +22,7 @@ __all__ = [
     "OPS",
     "Description",
     "Load",
-    "Reference",
+    "PublishedLoad",
     "amounts",
     "by_place",
     "chunks",

@@ -10,7 +10,7 @@ from tickdisk import stats
 from tickdisk.characterise.amounts import amounts, latencies, size_distribution
 from tickdisk.characterise.files import Listing, by_place, share_of_files_touched, touched
 from tickdisk.characterise.flushes import flush_policy
-from tickdisk.characterise.kind import LoadKind, Reference, kind
+from tickdisk.characterise.kind import LoadKind, PublishedLoad, kind
 from tickdisk.characterise.load import Load
 from tickdisk.characterise.places import locality, reuse, sequences
 from tickdisk.characterise.stores import chunks, store_parts
@@ -86,7 +86,7 @@ def describe(
     *,
     key: str,
     title: str,
-    known: Sequence[Reference],
+    known: Sequence[PublishedLoad],
     alpha: float,
     files: Listing | None = None,
     peak_mb_per_s: float | None = None,

@@ -28,7 +28,7 @@ class Listing:
 
     @property
     def packing(self) -> str:
-        """How data are packed into files, in the words of the study of games.
+        """Returns the way in which data are packed into files, in the words of the study of games.
 
         It is `one huge` if one file has at least half of all bytes, `many equal` if the standard deviation of the largest files,
         which have nine tenths of all bytes together, is at most a tenth of their mean size, `many small` if files have less than

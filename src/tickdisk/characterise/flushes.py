@@ -17,7 +17,7 @@ _APART = 3
 
 @dataclass(frozen=True)
 class FlushPolicy:
-    """When written data reach the storage: at once, or in flushes."""
+    """The flushes of a load, in which written data reach the storage, and the share of the data that wait for them."""
 
     table: pd.DataFrame
     """One row per flush: at_s (its start), seconds, writes and bytes."""

@@ -17,7 +17,7 @@ _ALMOST_ALL, _MOST, _BURSTS, _FEW = 0.95, 0.6, 10.0, 0.2
 _KIB = 1024
 
 
-class Reference(Record, strict=True):
+class PublishedLoad(Record, strict=True):
     """A published load, with which others are compared. A number that was not published is None."""
 
     load: str
@@ -41,7 +41,7 @@ class References(Record):
     """A publication and its loads."""
 
     source: str
-    loads: list[Reference]
+    loads: list[PublishedLoad]
 
 
 def references(path: Path) -> References:
@@ -58,7 +58,7 @@ class LoadKind:
     """Name of the published load whose share of reads is the nearest. It is empty if no reference has one."""
 
 
-def kind(values: Mapping[str, float], known: Sequence[Reference]) -> LoadKind:
+def kind(values: Mapping[str, float], known: Sequence[PublishedLoad]) -> LoadKind:
     """Describes a load in one sentence, from the numbers that `summary` returns. It leaves out what the trace does not tell."""
     reads = values["share_reads"]
     parts = [_direction(reads)]

@@ -43,7 +43,7 @@ def laid_out(load: Load) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Locality:
-    """How the accesses of a load are spread over areas of 1 MiB."""
+    """The spread of the accesses of a load over areas of 1 MiB."""
 
     areas: int
     hot_ratio: float
@@ -116,7 +116,7 @@ def sequences(load: Load) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Reuse:
-    """How soon pages of 4 KiB are accessed again, and how many different pages are accessed."""
+    """The time until pages of 4 KiB are accessed again, and the number of different pages that are accessed."""
 
     hits: pd.DataFrame
     """Hits of a cache that drops the page whose last access is the oldest: mib (its size), share (of accesses to pages that hit),

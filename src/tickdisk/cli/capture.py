@@ -52,14 +52,14 @@ def capture(
         shutil.rmtree(left, ignore_errors=True)
     partial = output.absolute().with_name(f".{output.name}.{os.getpid()}.partial")
     try:
-        code = _capture(command, pid, _chosen(tool), partial)
+        code = _capture(command, pid, _usable_tool(tool), partial)
         partial.rename(output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     raise typer.Exit(code)
 
 
-def _chosen(tool: str) -> "trace.Tool":
+def _usable_tool(tool: str) -> "trace.Tool":
     from tickdisk import trace
 
     if tool == "strace":

@@ -120,12 +120,13 @@ def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
     from tickdisk.pools import density
 
     lines = []
-    for one in workloads:
-        lines.append(f"{one.name}: {len(one.requests)} requests, of which {one.inserted} are inserted writes")
-        lines += [f"  rejected    {count:>12}  {rule}" for rule, count in one.rejected.items() if count]
-        lines.append(f"  the two readings of the dependencies differ for {one.differ} requests")
+    for workload in workloads:
+        requests = len(workload.requests)
+        lines.append(f"{workload.name}: {requests} requests, of which {workload.inserted} are inserted writes")
+        lines += [f"  rejected    {count:>12}  {rule}" for rule, count in workload.rejected.items() if count]
+        lines.append(f"  the two readings of the dependencies differ for {workload.differ} requests")
     run = outcome.runs[0]
-    requested = sum(one.bytes for one in outcome.runs)
+    requested = sum(run.bytes for run in outcome.runs)
     amount = {op: size / max(requested, 1) for op, size in outcome.device_bytes.items()}
     ops = {name: outcome.total(name) for name in ("reads", "prewrites", "postwrites", "splits")}
     operations = "{reads} reads, {prewrites} first writes of segments, {postwrites} later writes, {splits} splits".format(**ops)
@@ -133,7 +134,7 @@ def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
         f"throughput    {outcome.mb_per_s:.2f} MB/s in {len(outcome.runs)} pools",
         f"elapsed       {outcome.elapsed_s:.3f} s",
         f"operations    {operations}",
-        f"identity      {'holds' if all(one.holds_identity for one in outcome.runs) else 'DOES NOT HOLD'}",
+        f"identity      {'holds' if all(run.holds_identity for run in outcome.runs) else 'DOES NOT HOLD'}",
         f"devices       read {amount['reads']:.3g} and wrote {amount['writes']:.3g} times the bytes of the requests",
     ]
     if outcome.total("moved"):
@@ -142,6 +143,6 @@ def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
     lines.append("latency in us, in groups of equal number (first pool): wait for service, and until done")
     both = zip(waited.to_dict("records"), response.to_dict("records"), strict=True)
     for number, (wait, done) in enumerate(both, 1):
-        parts = (f"{one['least_us']:>14,.1f} to {one['most_us']:>12,.1f}" for one in (wait, done))
+        parts = (f"{group['least_us']:>14,.1f} to {group['most_us']:>12,.1f}" for group in (wait, done))
         lines.append(f"  {number / len(waited):>4.0%}{''.join(parts)}")
     return lines

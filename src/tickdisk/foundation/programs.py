@@ -1,4 +1,4 @@
-"""The programs that the set-up builds, which envs/programs.toml lists, and digests of the files that programs are made from.
+"""Lists the programs that the set-up builds, from envs/programs.toml, and computes digests of their sources.
 
 The set-up imports this module before any package is installed.
 """

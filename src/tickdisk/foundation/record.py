@@ -54,7 +54,7 @@ def write(path: Path, value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Returns a record, or a list or dict of records, as the values that JSON knows."""
+    """Returns a record, or a list or dict of records, as values that JSON can hold."""
     return _ANY.dump_python(value, mode="json")
 
 

@@ -21,7 +21,7 @@ class Tracepoint:
     """The kernel's description of a tracepoint."""
 
     number: int
-    """Number by which perf_event_open(2) knows the tracepoint."""
+    """Number of the tracepoint for perf_event_open(2)."""
     fields: dict[str, tuple[int, int]]
     """Offset and size in bytes of each field of an event's record, by the name of the field."""
 

@@ -16,7 +16,7 @@ class _Named(StrEnum):
 
 
 class TimeKind(_Named):
-    """How a thread spends a time. It is the column `kind` of the waits table, which has all but running and unknown."""
+    """A kind of time in the life of a thread, as in the column `kind` of the waits table, except for running and unknown."""
 
     IO = "io", "storage"
     """The thread waits in a call on a file, or in a page fault that needs the disk."""
@@ -35,7 +35,7 @@ class TimeKind(_Named):
 
 
 class Cause(_Named):
-    """What makes a tick late, in the order in which the causes are listed. It is the column `cause` of blame's ticks."""
+    """A cause that makes a tick late, in the order in which causes are listed. It is the column `cause` of blame's ticks."""
 
     STORAGE = "storage", TimeKind.IO.words
     """The thread waits for storage, itself or behind a lock whose holder does."""

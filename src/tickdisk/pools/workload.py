@@ -34,7 +34,7 @@ class Workload:
     highest: NDArray[np.int64]
     """Highest number among the requests that had ended when each request began, or 0 for none. Shape (n,)."""
     knows_dependencies: bool
-    """Whether the trace has latencies, without which nobody knows what a request has waited for."""
+    """Whether the trace has latencies, without which it is not known for which requests a request waited."""
 
     @property
     def inserted(self) -> int:

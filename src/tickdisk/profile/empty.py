@@ -1,4 +1,4 @@
-"""The check that a block device may be written to, which is so only if nothing is recognised on it and nobody uses it."""
+"""Checks that a block device may be written to, which is so only if nothing is recognised on it and nothing uses it."""
 
 import os
 from collections.abc import Iterator

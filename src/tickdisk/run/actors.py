@@ -1,4 +1,4 @@
-"""The device's emulator, the server and the players, which all have to stay alive while a life is played."""
+"""Watches the emulator of the device, the server and the players, which all have to run as long as a life is played."""
 
 import time
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class ServerEndedError(TickdiskError):
 
 @dataclass(frozen=True)
 class Actors:
-    """The three parts that have to stay alive while a server life is played: the device, the game server and the clients.
+    """The three parts that have to run as long as a server life is played: the device, the game server and the clients.
 
     Its methods wait in steps of 0.1 s, so that the end of one of the parts is seen soon.
     """

@@ -8,7 +8,7 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well the clocks of players, probe and device agree in one server life."""
+    """The agreement of the clocks of players, probe and device in one server life."""
 
     disagreement_ns: int | None
     """Longest time by which they contradict the order of events at a marker. None if no marker was seen by all three."""

@@ -35,7 +35,7 @@ class PlayedEpoch:
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedEpochs:
     """The epochs of a server life that began, and the end of a server that ended too early."""
 
     started_ns: int
@@ -63,7 +63,7 @@ def play(
     fast: Path,
     captures: LifeCaptures,
     cpu: CpuRecorder,
-) -> Played:
+) -> PlayedEpochs:
     """Starts the players and plays the epochs of a server life: switches device and capture, and waits for the players.
 
     `world` is the world on the device, and the folder `fast` takes what the players record. If the server ends by itself, the
@@ -94,7 +94,7 @@ def play(
                 at_ns = time.monotonic_ns()
                 actors.end_players()
                 ended = _ended(stage, epochs, at_ns, running.last_words())
-    return Played(started_ns, epochs, ended, extents)
+    return PlayedEpochs(started_ns, epochs, ended, extents)
 
 
 def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int, epochs: list[PlayedEpoch]) -> None:

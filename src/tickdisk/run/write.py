@@ -14,7 +14,7 @@ from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.clocks import clock_agreement
 from tickdisk.run.inject import injections_table
-from tickdisk.run.play import Played
+from tickdisk.run.play import PlayedEpochs
 from tickdisk.run.record import CpuRecorder, compress
 from tickdisk.run.saturation import saturated_arms
 from tickdisk.run.stage import DEVICE_LOG, Stage
@@ -31,7 +31,7 @@ class Ending:
     """Identity of the thread in which the server ticked. None if it is not known."""
     world: Path
     """Folder in which the world was on the device."""
-    played: Played
+    played: PlayedEpochs
     problems: list[str]
     """Problems of the server, as `RunningServer.stop` returns them."""
     load: host.MachineLoad

@@ -135,10 +135,10 @@ def _match_snapshots(reading: Reading, snapshots: list[dict[str, Any]]) -> dict[
         event.process for event in reading.events if event.kind == "exec"
     }
     seen = pd.concat([reading.calls["process"], reading.faults["process"]])
-    strangers = set(map(int, seen.unique())) - born - matched.keys()
-    if len(unseen) == len(strangers) == 1:
+    unknown_processes = set(map(int, seen.unique())) - born - matched.keys()
+    if len(unseen) == len(unknown_processes) == 1:
         # The process never left its core, so bpftrace did not print its start. Only one snapshot is left for it.
-        matched[strangers.pop()] = unseen[0]
+        matched[unknown_processes.pop()] = unseen[0]
     return matched
 
 

@@ -1,4 +1,4 @@
-"""Reads strace's output into requests, by the native reader that also reads traces of strangers."""
+"""Reads strace's output into requests, by the native reader that also reads traces that others made."""
 
 import os
 from collections.abc import Mapping, Sequence

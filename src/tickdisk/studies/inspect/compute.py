@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from tickdisk import characterise, formats, server, stats
-from tickdisk.characterise import Description, Load, Reference
+from tickdisk.characterise import Description, Load, PublishedLoad
 from tickdisk.experiment import ACCESSES, INSIDE_TICK
 from tickdisk.formats import Trace
 from tickdisk.foundation import table
@@ -34,7 +34,7 @@ class Results:
     """The described loads. The first is drawn in detail."""
     source: str
     """Publication of the published loads."""
-    references: Sequence[Reference]
+    references: Sequence[PublishedLoad]
     rules: stats.Plan | None
     """Rules that decide verdicts. None if the loads are not those of a planned run."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tickdisk import stats
-from tickdisk.characterise import NUMBERS, Description, Reference
+from tickdisk.characterise import NUMBERS, Description, PublishedLoad
 from tickdisk.foundation.numbers import number
 from tickdisk.studies.inspect.compute import Results
 from tickdisk.studies.statement import Statement
@@ -33,7 +33,7 @@ def state(results: Results) -> Statement:
     return statement
 
 
-def _state_reference(statement: Statement, reference: Reference, source: str) -> None:
+def _state_reference(statement: Statement, reference: PublishedLoad, source: str) -> None:
     values = {
         "share_reads": (reference.share_reads, "share"),
         "least_size": (reference.least_kib, "KiB"),
