@@ -13,11 +13,11 @@ from tickdisk.blame.links import describe
 from tickdisk.blame.loops import loop_of
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.waiting import Cause, TimeKind
+from tickdisk.foundation.waiting import TickCause, TimeKind
 
 SLOW = 1.5
 """A tick is slow if its gap is longer than this number of budgets."""
-CAUSES = tuple(cause.value for cause in Cause)
+CAUSES = tuple(cause.value for cause in TickCause)
 WINDOW_NS = 1_000_000_000
 """Length of the windows that stand for ticks in a capture of a thread without a loop."""
 
@@ -229,20 +229,24 @@ def _share_lateness(ticks: pd.DataFrame) -> pd.DataFrame:
     late_ns = ticks["late_ns"].to_numpy()
     storage_ns = ticks["storage_ns"].to_numpy()
     other_ns = {
-        Cause.LOCK: (ticks["lock_ns"] - ticks["lock_storage_ns"]).to_numpy(),
-        Cause.PAUSE: ticks["pause_ns"].to_numpy(),
-        Cause.CPU: ticks["running_ns"].to_numpy(),
-        Cause.RUN_QUEUE: ticks["run_queue_ns"].to_numpy(),
+        TickCause.LOCK: (ticks["lock_ns"] - ticks["lock_storage_ns"]).to_numpy(),
+        TickCause.PAUSE: ticks["pause_ns"].to_numpy(),
+        TickCause.CPU: ticks["running_ns"].to_numpy(),
+        TickCause.RUN_QUEUE: ticks["run_queue_ns"].to_numpy(),
     }
-    shares = {Cause.STORAGE: np.minimum(late_ns, storage_ns)}
-    scale = np.minimum(1.0, (late_ns - shares[Cause.STORAGE]) / np.maximum(sum(other_ns.values()), 1))
+    shares = {TickCause.STORAGE: np.minimum(late_ns, storage_ns)}
+    scale = np.minimum(1.0, (late_ns - shares[TickCause.STORAGE]) / np.maximum(sum(other_ns.values()), 1))
     shares |= {name: np.floor(ns * scale).astype(np.int64) for name, ns in other_ns.items()}
-    shares[Cause.SLEEP] = late_ns - sum(shares.values())
-    computing_ns = other_ns[Cause.CPU] + other_ns[Cause.RUN_QUEUE]
-    took_ns = np.column_stack([storage_ns, other_ns[Cause.LOCK], other_ns[Cause.PAUSE], computing_ns, shares[Cause.SLEEP]])
+    shares[TickCause.SLEEP] = late_ns - sum(shares.values())
+    computing_ns = other_ns[TickCause.CPU] + other_ns[TickCause.RUN_QUEUE]
+    took_ns = np.column_stack(
+        [storage_ns, other_ns[TickCause.LOCK], other_ns[TickCause.PAUSE], computing_ns, shares[TickCause.SLEEP]]
+    )
     # If the absence of several kinds would remove all of the late time, the small term selects the longest.
     saved = np.minimum(took_ns, late_ns[:, None]) + took_ns * 1e-9
-    cause = np.array([name for name in CAUSES if name != Cause.RUN_QUEUE], dtype=object)[saved.argmax(axis=1)]
-    cause = np.where((cause == Cause.CPU) & (other_ns[Cause.RUN_QUEUE] > other_ns[Cause.CPU]), Cause.RUN_QUEUE.value, cause)
+    cause = np.array([name for name in CAUSES if name != TickCause.RUN_QUEUE], dtype=object)[saved.argmax(axis=1)]
+    cause = np.where(
+        (cause == TickCause.CPU) & (other_ns[TickCause.RUN_QUEUE] > other_ns[TickCause.CPU]), TickCause.RUN_QUEUE.value, cause
+    )
     cause = np.where(late_ns > 0, cause, "")
-    return ticks.assign(**{f"late_{name}_ns": shares[name] for name in Cause}, cause=cause)
+    return ticks.assign(**{f"late_{name}_ns": shares[name] for name in TickCause}, cause=cause)

@@ -14,7 +14,7 @@ from tickdisk.blame.attribute import Blame
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.requests import READS, FilesOnDevice
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.waiting import Cause, TimeKind
+from tickdisk.foundation.waiting import TickCause, TimeKind
 
 FEWEST_STALLS = 20
 """Number of injected stalls of a kind from which a claim about blame is decided."""
@@ -119,7 +119,7 @@ def _checked(blame: Blame, files: FilesOnDevice | None, injections: pd.DataFrame
             "named": link is not None and _agrees(link, requests, stalled_files),
             **_action(actions, start_ns, end_ns, requests, stalled_files),
             "outweighed": outweighed,
-            "blamed": tick is not None and tick["cause"] == Cause.STORAGE and not outweighed,
+            "blamed": tick is not None and tick["cause"] == TickCause.STORAGE and not outweighed,
         }
 
 

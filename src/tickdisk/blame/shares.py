@@ -11,7 +11,7 @@ from tickdisk import stats
 from tickdisk.blame.attribute import CAUSES, Blame
 from tickdisk.blame.lanes import Integers
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.waiting import Cause, TimeKind
+from tickdisk.foundation.waiting import TickCause, TimeKind
 
 FEWEST_LIVES = 6
 """Number of server lives below which an interval says little about server lives that were not run."""
@@ -88,7 +88,7 @@ def shares(
 def _is_known(cause: str, blame: Blame) -> bool:
     """Returns whether the evidence can tell a cause. Not every runtime tells its pauses."""
     pauses = blame.evidence.pauses
-    return cause != Cause.PAUSE or (pauses is not None and not pauses.empty)
+    return cause != TickCause.PAUSE or (pauses is not None and not pauses.empty)
 
 
 def _life(blame: Blame, without: pd.DataFrame | None) -> pd.DataFrame:

@@ -12,9 +12,9 @@ from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import interval, percent
-from tickdisk.foundation.waiting import Cause, TimeKind
+from tickdisk.foundation.waiting import TickCause, TimeKind
 
-CAUSE_WORDS = {cause.value: cause.words for cause in Cause}
+CAUSE_WORDS = {cause.value: cause.words for cause in TickCause}
 _DOES = {"read": "read", "fault": "read", "mmap": "read", "write": "wrote", "sync": "synced", "truncate": "truncated"}
 _IS_DOING = {TimeKind.RUNNING: "was computing", TimeKind.RUN_QUEUE: "waited for a core", TimeKind.UNKNOWN: "was not captured"}
 _DATA_WORDS = {"terrain": "terrain", "player": "player data", "npc": "NPCs"}
@@ -35,22 +35,22 @@ def explain(blame: Blame, tick: int) -> str:
     row = blame.ticks.set_index("tick").loc[tick].to_dict()
     took = f"tick {tick} took {_ms(row['gap_ns'])}" if blame.evidence.ticks is not None else f"second {tick}"
     parts = {
-        Cause.STORAGE: row["storage_ns"],
-        Cause.LOCK: row["lock_ns"] - row["lock_storage_ns"],
-        Cause.PAUSE: row["pause_ns"],
-        Cause.CPU: row["running_ns"],
-        Cause.RUN_QUEUE: row["run_queue_ns"],
+        TickCause.STORAGE: row["storage_ns"],
+        TickCause.LOCK: row["lock_ns"] - row["lock_storage_ns"],
+        TickCause.PAUSE: row["pause_ns"],
+        TickCause.CPU: row["running_ns"],
+        TickCause.RUN_QUEUE: row["run_queue_ns"],
     }
     match row["cause"]:
-        case Cause.STORAGE:
+        case TickCause.STORAGE:
             main = _storage(blame, tick, int(row["storage_ns"]))
-        case Cause.LOCK:
+        case TickCause.LOCK:
             main = _lock(blame, tick)
-        case Cause.PAUSE:
+        case TickCause.PAUSE:
             main = f"{_ms(row['pause_ns'])} of it in pauses of the runtime ({_pauses(blame, row)})"
-        case Cause.CPU | Cause.RUN_QUEUE as cause:
+        case TickCause.CPU | TickCause.RUN_QUEUE as cause:
             main = f"{_ms(parts[cause])} of it {CAUSE_WORDS[cause]}"
-        case Cause.SLEEP | "":
+        case TickCause.SLEEP | "":
             main = f"{_ms(row['sleep_ns'])} of it asleep"
         case unknown:
             raise TickdiskError(f"tick {tick} has the unknown cause {unknown}; take one of {', '.join(CAUSES)}")

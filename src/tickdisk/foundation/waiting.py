@@ -34,7 +34,7 @@ class TimeKind(_Named):
     """The thread has not begun yet, or has ended."""
 
 
-class Cause(_Named):
+class TickCause(_Named):
     """A cause that makes a tick late, in the order in which causes are listed. It is the column `cause` of blame's ticks."""
 
     STORAGE = "storage", TimeKind.IO.words

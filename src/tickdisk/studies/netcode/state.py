@@ -110,7 +110,7 @@ def _state_background(statement: Statement, results: Results) -> None:
 
 
 def _state_worlds(statement: Statement, results: Results) -> None:
-    """States whether a player was lost or a world differed. At least half of the lives need a record for the claim that none did."""
+    """States whether a player was lost or a world differed. At least half of the lives need a record to claim that none did."""
     lives = results.findings.lives
     failed = int((lives["failed"] != "").sum())
     lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
