@@ -1,8 +1,9 @@
 # ruff: noqa: INP001, S603, S607
 """Says which files changed since the checks passed last, and which test files a change can break.
 
-A test file depends on the modules that it imports, directly or through others. `tests/reads.toml` says which other files tests
-read, and `tests/conftest.py` fails a test that reads a file which is not said there.
+A test file depends on the modules that define what it imports, directly or through others, and on the Rust files that these use.
+`tests/reads.toml` says which other files tests read, and `tests/conftest.py` fails a test that reads a file which is not said
+there.
 """
 
 import ast
@@ -19,7 +20,6 @@ PASSED = ROOT / "build/checked.json"
 _TESTS = Path("tests")
 _EVERY_TEST = ("tests/conftest.py", "pyproject.toml", "envs/requirements.txt", "envs/selection.py", "tests/reads.toml")
 """Patterns of files that every test depends on."""
-NATIVE = "tickdisk._native"
 
 READS = ROOT / "tests/reads.toml"
 """Tests that read files which no import shows, by the pattern of the files."""
@@ -87,20 +87,22 @@ def _reads() -> dict[str, list[str]]:
 
 
 def _imported(test: str) -> Iterator[str]:
-    """Yields patterns of the files that a test file is made of: itself, test files and modules that it imports, and theirs."""
-    waiting, seen = [ROOT / _TESTS / test], set[Path]()
+    """Yields patterns of the files that a test file is made of: itself, test files and modules that define what it uses."""
+    from tickdisk.project.closure import closure  # noqa: PLC0415 - what has a mistake in its syntax has been linted by now
+
+    waiting, own = [ROOT / _TESTS / test], set[Path]()
     while waiting:
-        path = waiting.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        yield str(path.relative_to(ROOT))
-        for module in _imports(path):
-            if module == NATIVE:
-                yield "src/native/*"
-            elif (found := _file(module)) is not None:
-                waiting.append(found)
-    yield from {f"{folder.relative_to(ROOT)}/[!_]*.[!p]*" for folder in {path.parent for path in seen} if folder.name != "tests"}
+        own.add(path := waiting.pop())
+        waiting += [found for module in _imports(path) if (found := _file(module)) is not None and found not in own]
+    used = closure(sorted(own), ROOT / "src")
+    modules = {found for name in used.python if (found := _file(name, "src")) is not None}
+    doors = {
+        folder / "__init__.py" for path in modules for folder in path.parents if folder.is_relative_to(ROOT / "src/tickdisk")
+    }
+    yield from (str(path.relative_to(ROOT)) for path in {*map(Path, used.python), *own, *modules, *doors} if path.is_absolute())
+    yield from {f"{folder.relative_to(ROOT)}/[!_]*.[!p]*" for folder in {path.parent for path in modules}}
+    if used.native:
+        yield from (f"src/native/{name}" for name in (*used.native, "src/lib.rs", "src/python.rs"))
 
 
 @cache
@@ -117,11 +119,11 @@ def _imports(path: Path) -> list[str]:
 
 
 @cache
-def _file(module: str) -> Path | None:
-    """Returns the file of a module of the package, of the benchmarks or of the tests."""
+def _file(module: str, *folders: str) -> Path | None:
+    """Returns the file of a module, by default one of the benchmarks or of the tests."""
     place = Path(*module.split("."))
     candidates = [
-        ROOT / folder / form for folder in ("src", "", _TESTS) for form in (place.with_suffix(".py"), place / "__init__.py")
+        ROOT / folder / form for folder in folders or ("", _TESTS) for form in (place.with_suffix(".py"), place / "__init__.py")
     ]
     return next((path for path in candidates if path.is_file()), None)
 

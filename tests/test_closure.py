@@ -92,6 +92,16 @@ def test_a_closure_has_what_runs_and_nothing_else(src: Path) -> None:
     assert not closure(["tickdisk.commands"], src).native
 
 
+def test_a_closure_begins_with_any_file(src: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    own = tmp_path_factory.mktemp("own")
+    (own / "other.py").write_text('BESIDE = "any.py"')
+    (own / "any.py").write_text("from tickdisk import _native, late\nfrom tickdisk.room import x\nlate(x, _native)")
+    found = closure([own / "other.py"], src)
+    modules = {"tickdisk.late", "tickdisk.room.inner", "tickdisk.stopped.below"}
+    assert found.python.keys() == {str(own / "other.py"), str(own / "any.py")} | modules
+    assert found.native.keys() > {"src/x.rs", "src/device.rs"}, "all that there is, because the module itself is used"
+
+
 def test_comments_docstrings_and_formatting_do_not_count(src: Path) -> None:
     before = closure(["tickdisk.start"], src)
     path = src / "tickdisk/start.py"

@@ -40,18 +40,18 @@ class _Module:
     """Files in the folder of the module that a string in it names, because they can be programs that it starts."""
 
 
-def closure(starts: Sequence[str], src: Path, stops: Sequence[str] = ()) -> Closure:
+def closure(starts: Sequence[str | Path], src: Path, stops: Sequence[str] = ()) -> Closure:
     """Finds the code that a computation uses.
 
-    `starts` are modules, or functions as `module:function`, of which only that function counts, with all that it refers to in its
-    module. `stops` are rooms and modules that do not count. An import is followed wherever it stands. The `__init__` of a package
-    only passes on what its modules define, so an import from there leads to the module that defines the name. Raises
-    TickdiskError if a module or a function does not exist.
+    `starts` are modules, functions as `module:function`, or files outside of `src`. Of a function only itself counts, with all
+    that it refers to in its module. `stops` are rooms and modules that do not count. An import is followed wherever it stands.
+    The `__init__` of a package only passes on what its modules define, so an import from there leads to the module that defines
+    the name. Raises TickdiskError if a module or a function does not exist.
     """
     waiting, code, native = list(starts), dict[str, str](), set[str]()
     while waiting:
         name = waiting.pop()
-        if name in code:
+        if str(name) in code:
             continue
         module = _module(name, src)
         if module is None:
@@ -60,26 +60,30 @@ def closure(starts: Sequence[str], src: Path, stops: Sequence[str] = ()) -> Clos
             found for origin, word, alias in module.imports for found in _origins(origin, word, module.used.get(alias, ()), src)
         }
         counted = sorted(found for found in taken if not any(f"{found[0]}.".startswith(f"{stop}.") for stop in stops))
-        code[name] = "\n".join([module.code, *map(" ".join, counted)])
+        code[str(name)] = "\n".join([module.code, *map(" ".join, counted)])
         native |= {word for origin, word in counted if origin == _NATIVE}
         waiting += [origin for origin, _ in counted if origin != _NATIVE]
         for path in module.beside:
             if path.suffix == ".py":
-                waiting.append(".".join(path.relative_to(src).with_suffix("").parts))
+                waiting.append(".".join(path.relative_to(src).with_suffix("").parts) if path.is_relative_to(src) else path)
             else:
                 code[path.name] = path.read_text(encoding="utf-8")
     return Closure(code, native_code(native, src / "native") if native else {})
 
 
-def native_code(names: Iterable[str], folder: Path) -> dict[str, str]:
+def native_code(names: Collection[str], folder: Path) -> dict[str, str]:
     """Returns the code behind names of the native module, by file: all Rust modules that their bindings use, and Cargo's files.
 
-    `folder` is `src/native`. Its `src/python.rs` exports names from parts, which are defined in `src/python/PART.rs` or in PART.
+    The name `*` stands for all. `folder` is `src/native`. Its `src/python.rs` exports names from parts, which are defined in
+    `src/python/PART.rs` or in PART.
     """
     exported = _EXPORTED.findall((folder / "src/python.rs").read_text(encoding="utf-8"))
     parts = {name: part for part, words in exported for name in re.findall(r"\w+", words)}
     code = {name: (folder / name).read_text(encoding="utf-8") for name in ("Cargo.toml", "Cargo.lock")}
-    waiting, done = {module for name in names for module in (f"python/{parts[name]}", parts[name])}, set[str]()
+    waiting, done = (
+        {module for name in (parts if "*" in names else names) for module in (f"python/{parts[name]}", parts[name])},
+        set[str](),
+    )
     while waiting:
         done.add(module := waiting.pop())
         for path in (folder / f"src/{module}.rs", *(folder / "src" / module).rglob("*.rs")):
@@ -117,7 +121,9 @@ def _is_package(name: str, src: Path) -> bool:
     return path is not None and path.name == "__init__.py"
 
 
-def _module(name: str, src: Path) -> _Module | None:
+def _module(name: str | Path, src: Path) -> _Module | None:
+    if isinstance(name, Path):
+        return _parsed(name.stem, name, name.read_text(encoding="utf-8"))
     path = _path(name.partition(":")[0], src)
     return None if path is None else _parsed(name, path, path.read_text(encoding="utf-8"))
 
