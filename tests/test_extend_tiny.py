@@ -17,6 +17,7 @@ from tickdisk.foundation.process import Child
 from tickdisk.server import DataType, Needs, Saving, Server, ServerProgram, Ticking, WorldSpec, first_thread, read_ticks
 from tickdisk.server.contract import Launch
 from tickdisk.server.ready import free_port
+from tickdisk.server.world import Terrain, WorldFacts
 
 SERVER = """
 import signal, socket, sys, time
@@ -63,17 +64,17 @@ class Tiny(Server):
     def errors(self, log: Path) -> list[str]:
         return [line for line in log.read_text().splitlines() if "error" in line]
 
-    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
+    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> Terrain:
         scratch.mkdir(parents=True, exist_ok=True)
         launch = Launch([sys.executable, "-c", WORLD, content / "terrain", scratch / "places.json"], {})
         places = self._generator(launch, scratch / "places.json", scratch / "log", logs, timeout_s)
-        return {"places": places, "blocks_stored": spec.edge_chunks}
+        return Terrain(blocks_generated=1, blocks_stored=spec.edge_chunks, map_bytes=1, places=places)
 
     def _launch(
-        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+        self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]
     ) -> Launch:
         assert (world / "terrain").exists()
-        assert described["places"] == [[8, 1, 8]]
+        assert described.places == ((8, 1, 8),)
         assert settings == {"save": "1"}
         return Launch([binary, "-c", SERVER, str(port), folder / "ticks.csv", folder / "server.log"], {})
 
@@ -91,7 +92,7 @@ class Tiny(Server):
 def test_a_tiny_server_makes_its_world_once_and_runs_on_it(tmp_path: Path) -> None:
     kind, world, spec = Tiny(), tmp_path / "world", WorldSpec(1, 5)
     made = kind.make_world(world, spec, tmp_path / "logs")
-    assert (made["server"], made["places"], len(list((world / "markers").iterdir()))) == ("tiny", [[8, 1, 8]], 64)
+    assert (made.server, made.places, len(list((world / "markers").iterdir()))) == ("tiny", ((8, 1, 8),), 64)
     assert kind.make_world(world, spec, tmp_path / "logs") == made
     with pytest.raises(TickdiskError, match="holds a world of another spec"):
         kind.make_world(world, WorldSpec(2, 5), tmp_path / "logs")

@@ -159,10 +159,6 @@ def test_a_child_is_scheduled_as_asked_for(tmp_path: Path) -> None:
     assert (child.wait(10), child.tail()) == (0, f"{os.SCHED_BATCH} {core}")
 
 
-def test_output_that_is_no_text_is_read_with_replacements() -> None:
-    assert process.run(["printf", r"a\377b"]) == "a\ufffdb"
-
-
 def test_a_missing_program_points_to_doctor(tmp_path: Path) -> None:
     with pytest.raises(TickdiskError, match="no-such-program is not installed; `tickdisk doctor`"):
         process.Child("none", ["no-such-program"], tmp_path)

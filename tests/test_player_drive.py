@@ -143,7 +143,7 @@ def luanti(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, lis
     """A server on a small stored world: the world, its places, the server."""
     folder = tmp_path_factory.mktemp("luanti")
     spec = server.WorldSpec(seed=42, edge_blocks=20)
-    places = server.named("luanti").make_world(folder / "world", spec, folder / "logs", timeout_s=120)["places"]
+    places = server.named("luanti").make_world(folder / "world", spec, folder / "logs", timeout_s=120).places
     running = server.named("luanti").start(
         folder / "world", port=PORT, folder=folder, logs=folder / "logs", cores=sorted(os.sched_getaffinity(0)), save_period_s=1.5
     )

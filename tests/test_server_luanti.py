@@ -96,10 +96,10 @@ def test_the_world_is_what_it_says(world: Path) -> None:
     with closing(sqlite3.connect(world / "map.sqlite")) as database:
         positions = {row[0] for row in database.execute("SELECT pos FROM blocks")}
     # pos = z 4096^2 + y 4096 + x, in blocks: all 125 blocks around each place are stored.
-    for x, y, z in again["places"]:
+    for x, y, z in again.places:
         around = [(x // 16 + i, y // 16 + j, z // 16 + k) for i in range(-2, 3) for j in range(-2, 3) for k in range(-2, 3)]
         assert positions >= {c * 4096**2 + b * 4096 + a for a, b, c in around}
-    assert len({tuple(place) for place in again["places"]}) == 9
+    assert len({tuple(place) for place in again.places}) == 9
     with pytest.raises(TickdiskError, match="another spec"):
         Luanti().make_world(world, WorldSpec(43, 15), world.parent / "logs")
 
@@ -108,8 +108,8 @@ def test_the_same_spec_gives_the_same_relief(world: Path, tmp_path: Path) -> Non
     first = Luanti().make_world(world, SPEC, tmp_path)
     again = Luanti().make_world(tmp_path / "again", SPEC, tmp_path, timeout_s=60)
     other = Luanti().make_world(tmp_path / "other", WorldSpec(43, 15), tmp_path, timeout_s=60)
-    assert (again["places"], again["blocks_stored"]) == (first["places"], first["blocks_stored"])
-    assert sorted(other["places"]) != sorted(first["places"])
+    assert (again.places, again.blocks_stored) == (first.places, first.blocks_stored)
+    assert sorted(other.places) != sorted(first.places)
 
 
 def test_a_world_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_an_error_in_the_log_is_a_problem(start: Start) -> None:
 
 
 def test_players_act_on_stored_terrain_only(start: Start, world: Path, tmp_path: Path) -> None:
-    places = Luanti().make_world(world, SPEC, tmp_path)["places"]
+    places = Luanti().make_world(world, SPEC, tmp_path).places
     port = free_port()
     server = start(port=port, save_period_s=1.0)
     events = player.roam(places, seed=1, players=2, seconds=6, teleport_period_s=2, edit_period_s=1, ping_period_s=0.5)

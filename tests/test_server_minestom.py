@@ -71,8 +71,8 @@ def test_a_seed_gives_the_same_terrain(world: Path, tmp_path: Path) -> None:
     first, again = regions(world), regions(tmp_path / "again")
     assert first.keys() == again.keys() == {f"r.{x}.{z}.mca" for x in (-1, 0) for z in (-1, 0)}
     assert all(first[name][FIRST_CHUNK:] == again[name][FIRST_CHUNK:] for name in first)
-    assert described["blocks_generated"] == 225
-    assert sorted(place[0] for place in described["places"]) == sorted([-72, 8, 88] * 3)
+    assert described.blocks_generated == 225
+    assert sorted(place[0] for place in described.places) == sorted([-72, 8, 88] * 3)
     other = tmp_path / "other"
     Minestom().make_world(other, WorldSpec(43, 15), tmp_path / "logs", timeout_s=60)
     assert regions(other)["r.0.0.mca"][FIRST_CHUNK:] != first["r.0.0.mca"][FIRST_CHUNK:]

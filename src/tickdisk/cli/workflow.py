@@ -57,8 +57,7 @@ def world(
     spec = server.WorldSpec(**project.config.chosen.world_of(name).model_dump())
     folder = project.world(name)
     facts = server.named(name).make_world(folder, spec, folder.parent / "logs")
-    facts.pop("places")
-    say(f"{folder}: {json.dumps(facts, sort_keys=True)}")
+    say(f"{folder}: {json.dumps(facts.model_dump(mode='json', exclude={'places'}), sort_keys=True)}")
 
 
 def _limits(project: Project) -> dict[str, float]:

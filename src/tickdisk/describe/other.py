@@ -1,51 +1,11 @@
 """Files that stand alone, and objects that stand in several files."""
 
-from tickdisk.describe.entry import Block, Entry, Section, blocks_of, written
+from tickdisk.describe.entry import Block, Entry, Section, blocks_of
 from tickdisk.describe.keys import keys_of_class
 from tickdisk.foundation.host import HostFacts, MachineLoad
 from tickdisk.manifest import Capture
 from tickdisk.project import TOOLCHAINS, Toolchains
-from tickdisk.server import WorldSpec
-
-_WORLD = written(
-    "The file is an object with these keys:",
-    {
-        "server": ("text", "The name of the server that can read the world."),
-        "spec": ("object", "The settings that decide the terrain."),
-        "edge_chunks": ("integer", "The edge of the generated terrain, in squares of 5 by 5 blocks."),
-        "blocks_generated": ("integer", "The number of map blocks (Luanti) or chunks (other servers) that were generated."),
-        "blocks_stored": ("integer", "The number of them in the database."),
-        "block_bytes": ("integer", "The size of all stored map blocks together. Only a world of Luanti has it."),
-        "map_bytes": ("integer", "The size of the files with the terrain."),
-        "map_sha256": ("text", "The SHA-256 of the database. Only a world of Luanti has it."),
-        "seconds": ("number", "The time that the generation took."),
-        "radius_blocks": (
-            "integer",
-            "The distance in blocks of 16 nodes up to which the terrain around a player is sent and active.",
-        ),
-        "places": (
-            "list of lists of 3 integers",
-            "The places where a player can stand, as x, y and z, in the order in which traces use them.",
-        ),
-    },
-    {
-        "edge_chunks": "squares",
-        "blocks_generated": "map blocks",
-        "blocks_stored": "map blocks",
-        "seconds": "s",
-        "radius_blocks": "map blocks",
-        "places": "nodes",
-    },
-)
-
-_SPEC = Block(
-    "`spec` has these keys:",
-    keys_of_class(WorldSpec),
-    {
-        "seed": "The seed of the terrain.",
-    },
-    {"edge_blocks": "map blocks"},
-)
+from tickdisk.server import WorldFacts
 
 _TOOLCHAINS = Block("The file is an object with these keys:", keys_of_class(Toolchains), {})
 
@@ -68,7 +28,7 @@ FILES = Section(
     "Other files",
     "These files are written by the set-up and by single commands.",
     (
-        Entry("results/worlds/WORLD/world.json", "This file describes a generated world.", (_WORLD, _SPEC)),
+        Entry("results/worlds/WORLD/world.json", "This file describes a generated world.", tuple(blocks_of(WorldFacts))),
         Entry(
             "CAPTURE/capture.json",
             "`tickdisk capture` writes this file into the folder that it is given. Beside it lie `requests.parquet`, "

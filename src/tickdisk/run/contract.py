@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,6 @@ import numpy as np
 from tickdisk import player, server
 from tickdisk.foundation import clock, host
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, write_json
 
 _S = 1_000_000_000
 SPEC = server.WorldSpec(seed=42, edge_blocks=25)
@@ -49,11 +48,9 @@ def check_server(kind: server.Server, folder: Path, *, port: int, players: int =
     yield Clause("program", True, f"{program.version}, {program.binary}")
     world = folder / "world"
     described = kind.make_world(world, SPEC, folder / "logs")
-    yield Clause(
-        "world", len(described["places"]) >= 2 * players, f"{described['blocks_stored']} pieces, {described['seconds']} s"
-    )
+    yield Clause("world", len(described.places) >= 2 * players, f"{described.blocks_stored} pieces, {described.seconds} s")
     yield from _world_clauses(kind, world, folder)
-    rehearsal = _rehearse(kind, world, folder, port, described["places"], players)
+    rehearsal = _rehearse(kind, world, folder, port, described.places, players)
     yield from _action_clauses(kind, rehearsal)
     yield from _tick_clauses(kind, rehearsal)
     yield from _end_clauses(kind, world, folder, port)
@@ -80,12 +77,14 @@ def _world_clauses(kind: server.Server, world: Path, folder: Path) -> Iterator[C
     yield _refused("a world of another spec is refused", lambda: kind.make_world(world, other_spec, folder / "logs"))
     strange = folder / "strange"
     strange.mkdir()
-    write_json(strange / server.WORLD_FILE, {**read_json(world / server.WORLD_FILE), "server": "another"})
+    server.write_world(strange, server.read_world(world).model_copy(update={"server": "another"}))
     fast, logs = folder / "fast", folder / "logs"
     yield _refused("a world of another server is refused", lambda: kind.start(strange, port=1, folder=fast, logs=logs))
 
 
-def _rehearse(kind: server.Server, world: Path, folder: Path, port: int, places: list[list[int]], players: int) -> _Rehearsal:
+def _rehearse(
+    kind: server.Server, world: Path, folder: Path, port: int, places: Sequence[Sequence[int]], players: int
+) -> _Rehearsal:
     fast, logs = folder / "fast", folder / "logs"
     trace = folder / "players.jsonl"
     expected = player.write_trace(trace, list(_events(kind, places, players)))
@@ -120,7 +119,7 @@ def _rehearse(kind: server.Server, world: Path, folder: Path, port: int, places:
     )
 
 
-def _events(kind: server.Server, places: list[list[int]], players: int) -> Iterator[player.Event]:
+def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) -> Iterator[player.Event]:
     """Yields the actions: every player does each kind that the server can, at a place of its own."""
 
     def event(due_s: float, name: str, action: str, parameters: tuple[tuple[str, int], ...] = ()) -> player.Event:

@@ -7,7 +7,6 @@ from pathlib import Path
 from tickdisk import device
 from tickdisk.foundation import clock, host, memory
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
 from tickdisk.manifest import PlayedLife
 from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
@@ -16,7 +15,7 @@ from tickdisk.run.record import CpuRecorder
 from tickdisk.run.stage import DEVICE_LOG, Stage
 from tickdisk.run.trace import write_life_trace
 from tickdisk.run.write import Ending, write_life
-from tickdisk.server import WORLD_FILE, RunningServer, Server, first_thread
+from tickdisk.server import RunningServer, Server, first_thread, read_world
 
 _STOP_S = 60.0
 _FIRST_TICK_S = 2.0
@@ -34,7 +33,7 @@ def run_life(stage: Stage) -> PlayedLife:
     """
     stage.folder.mkdir(parents=True)
     stage.raw.mkdir()
-    trace = write_life_trace(stage.trace, stage.cell, stage.life, read_json(stage.world / WORLD_FILE))
+    trace = write_life_trace(stage.trace, stage.cell, stage.life, read_world(stage.world))
     with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
         captures = LifeCaptures(stage.tools, fast, stage.logs, host.split_cores().others, cpu, stage.server.classify)
         ending = _live(stage, fast, captures, cpu)

@@ -8,6 +8,7 @@ from typing import Any
 from tickdisk import player
 from tickdisk.config import Cell
 from tickdisk.experiment import PlannedLife
+from tickdisk.server import WorldFacts
 
 _S = 1_000_000_000
 _MARKED = "p000"
@@ -25,16 +26,16 @@ class LifeTrace:
     """Phases of the trace. Empty if the behaviour has none."""
 
 
-def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: Mapping[str, Any]) -> LifeTrace:
+def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: WorldFacts) -> LifeTrace:
     """Writes the player trace of a server life to `path`. The same cell, life and world give the same bytes.
 
-    `world` is the content of `world.json`. A player asks for a marker before the first epoch and after the last one, so that the
-    run can check that all instruments share one clock. A life that begins with its first epoch has only the second marker.
+    A player asks for a marker before the first epoch and after the last one, so that the run can check that all instruments
+    share one clock. A life that begins with its first epoch has only the second marker.
     """
-    design, places, seconds = cell.resolved.design, world["places"], life.seconds + TAIL_S
+    design, places, seconds = cell.resolved.design, world.places, life.seconds + TAIL_S
     burns = _burns(life, design, seconds)
     if burns:  # The player that keeps the processor busy has a place of its own.
-        places = [*places[: design["players"]], *places[design["players"] + 1 :]]
+        places = (*places[: design["players"]], *places[design["players"] + 1 :])
     acts = player.BEHAVIOURS[cell.resolved.behaviour](places, design, life.trace_seed, seconds)
     markers = [_marker(1, life.epochs[-1].end_s)]
     if life.epochs[0].start_s > 0:

@@ -64,7 +64,7 @@ def measure_traffic(
     _enter_own_network()
     world, fast, logs = folder / "world", folder / "fast", folder / "logs"
     say(f"{kind.title}: the world is made")
-    places = kind.make_world(world, SPEC, logs)["places"]
+    places = kind.make_world(world, SPEC, logs).places
     if players > len(places):
         raise TickdiskError(f"the world has room for {len(places)} players, not for {players}; give fewer")
     say(f"{kind.title}: the server starts")

@@ -19,12 +19,11 @@ from tickdisk.server.contract import (
 from tickdisk.server.ready import PORT
 from tickdisk.server.registry import SERVERS, classify, named
 from tickdisk.server.ticks import TickCounts, Ticks, first_thread, read_ticks
-from tickdisk.server.world import WORLD_FILE, WorldSpec
+from tickdisk.server.world import WorldFacts, WorldSpec, read_world, write_world
 
 __all__ = [
     "PORT",
     "SERVERS",
-    "WORLD_FILE",
     "DataType",
     "Needs",
     "RunningServer",
@@ -36,9 +35,12 @@ __all__ = [
     "TickCounts",
     "Ticking",
     "Ticks",
+    "WorldFacts",
     "WorldSpec",
     "classify",
     "first_thread",
     "named",
     "read_ticks",
+    "read_world",
+    "write_world",
 ]

@@ -4,12 +4,12 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tickdisk.foundation.process import Child
 from tickdisk.server.contract import Launch, Server, ServerProgram
 from tickdisk.server.program import built, environment, log_lines
-from tickdisk.server.world import WorldSpec
+from tickdisk.server.world import Terrain, WorldFacts, WorldSpec
 
 
 class BuiltServer(Server):
@@ -39,7 +39,7 @@ class BuiltServer(Server):
         """Returns the messages of the errors in the server's log, in order. Raises TickdiskError if there is no log."""
         return [line.partition(self.error)[2] for line in log_lines(log) if self.error in line]
 
-    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
+    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> Terrain:
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         result = scratch / "generated.json"
@@ -47,18 +47,18 @@ class BuiltServer(Server):
         command = [self.check().binary, "generate", *(f"--{name}={value}" for name, value in options.items())]
         generated = self._generator(Launch(command, environment()), result, scratch / "server.log", logs, timeout_s)
         count, files = generated["chunks_generated"], content.glob(self.terrain)
-        return {
-            "blocks_generated": count,
-            "blocks_stored": count,
-            "map_bytes": sum(path.stat().st_size for path in files),
-            "places": [[place[axis] for axis in "xyz"] for place in generated["places"]],
-        }
+        return Terrain(
+            blocks_generated=count,
+            blocks_stored=count,
+            map_bytes=sum(path.stat().st_size for path in files),
+            places=tuple((place["x"], place["y"], place["z"]) for place in generated["places"]),
+        )
 
     def _launch(
-        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+        self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]
     ) -> Launch:
         places = folder / "places.txt"
-        places.write_text("".join(f"{x} {y} {z}\n" for x, y, z in described["places"]), encoding="ascii")
+        places.write_text("".join(f"{x} {y} {z}\n" for x, y, z in described.places), encoding="ascii")
         options = {
             "address": f"127.0.0.1:{port}",
             "world": world.resolve(),

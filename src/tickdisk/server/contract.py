@@ -9,11 +9,21 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json, write_json
+from tickdisk.foundation.files import read_json
 from tickdisk.foundation.process import Child
 from tickdisk.foundation.record import Record
 from tickdisk.server.ready import last_words, require_free, wait_until_ready
-from tickdisk.server.world import MARKERS, WORLD_FILE, WorldSpec, shuffled, whole_folder
+from tickdisk.server.world import (
+    MARKERS,
+    WORLD_FILE,
+    Terrain,
+    WorldFacts,
+    WorldSpec,
+    read_world,
+    shuffled,
+    whole_folder,
+    write_world,
+)
 
 DataType = Literal["terrain", "player", "npc", "other"]
 Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "leave"]
@@ -213,12 +223,12 @@ class Server(ABC):
         """Returns errors in the log, each as one line, without harmless ones. Raises TickdiskError if the log is missing."""
 
     @abstractmethod
-    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
-        """Generates the world in the folder `content`, and returns `places` (each x, y, z) and the rest of world.json."""
+    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> Terrain:
+        """Generates the world in the folder `content`, and returns what the server says of its terrain."""
 
     @abstractmethod
     def _launch(
-        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+        self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]
     ) -> Launch:
         """Writes what the server needs into `folder`, where `ticks.csv` and `server.log` will be, and returns the command."""
 
@@ -239,7 +249,7 @@ class Server(ABC):
         program = self.check()
         return f"{self.title} {program.version} {program.sha256}"
 
-    def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> dict[str, Any]:
+    def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> WorldFacts:
         """Generates a world in the folder `world`, which appears whole or not at all, and returns the content of its
         `world.json`.
 
@@ -247,10 +257,9 @@ class Server(ABC):
         TickdiskError if another world is there, or if none was generated within `timeout_s` seconds.
         """
         if (world / WORLD_FILE).exists():
-            there: dict[str, Any] = read_json(world / WORLD_FILE)
-            self._check_world(world, there)
-            if there["spec"] != asdict(spec):
-                raise TickdiskError(f"{world} holds a world of another spec, {there['spec']}; remove it or name another folder")
+            there = self._known_world(world)
+            if there.spec != spec:
+                raise TickdiskError(f"{world} holds a world of another spec, {there.spec}; remove it or name another folder")
             return there
         self.check()
         started = time.monotonic()
@@ -260,16 +269,15 @@ class Server(ABC):
             for number in range(MARKERS):
                 (content / "markers" / str(number)).write_bytes(f"{number:04d}".encode() * 1024)
             generated = self._generate(content, spec, logs / "world", logs, timeout_s)
-            described = {
-                "server": self.name,
-                "spec": asdict(spec),
-                "edge_chunks": spec.edge_chunks,
-                **generated,
-                "seconds": round(time.monotonic() - started, 1),
-                "radius_blocks": self.radius,
-                "places": shuffled(generated["places"], spec.seed),
-            }
-            write_json(content / WORLD_FILE, described)
+            described = WorldFacts(
+                **dict(generated) | {"places": shuffled(generated.places, spec.seed)},
+                server=self.name,
+                spec=spec,
+                edge_chunks=spec.edge_chunks,
+                seconds=round(time.monotonic() - started, 1),
+                radius_blocks=self.radius,
+            )
+            write_world(content, described)
             for path in content.iterdir():
                 path.rename(partial / path.name)
             content.rmdir()
@@ -296,8 +304,7 @@ class Server(ABC):
         program = self.check()
         if not (world / WORLD_FILE).exists():
             raise TickdiskError(f"{world} holds no world ({WORLD_FILE} is missing); `tickdisk world` generates it")
-        described = read_json(world / WORLD_FILE)
-        self._check_world(world, described)
+        described = self._known_world(world)
         require_free(port)
         folder.mkdir(parents=True, exist_ok=True)
         used = {**self._settings(self.saving.period_s if save_period_s is None else save_period_s), **(settings or {})}
@@ -332,7 +339,11 @@ class Server(ABC):
             raise TickdiskError(f"the world was not generated cleanly: {problems[0]}; the whole log is {log}")
         return read_json(result)
 
-    def _check_world(self, world: Path, described: Mapping[str, Any]) -> None:
-        if described.get("server") != self.name:
-            named = described.get("server", "an older version of this project")
-            raise TickdiskError(f"{world} holds a world of {named}, which {self.title} cannot read; name another folder")
+    def _known_world(self, world: Path) -> WorldFacts:
+        """Returns the description of a world. Raises TickdiskError if it is the world of another server."""
+        described = read_world(world)
+        if described.server != self.name:
+            raise TickdiskError(
+                f"{world} holds a world of {described.server}, which {self.title} cannot read; name another folder"
+            )
+        return described

@@ -6,10 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from os import getpid
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import Record, Unit, read, write
 
 WORLD_FILE = "world.json"
 MARKERS = 64
@@ -22,8 +25,8 @@ class WorldSpec:
     """The settings that decide the terrain of a generated world."""
 
     seed: int
-    """Seed of the terrain."""
-    edge_blocks: int
+    """The seed of the terrain."""
+    edge_blocks: Annotated[int, Unit("map blocks")]
     """Edge of the generated square in blocks of 16 nodes, rounded down to whole squares of five blocks."""
 
     @property
@@ -37,10 +40,56 @@ class WorldSpec:
         return edge
 
 
-def shuffled(places: list[list[int]], seed: int) -> list[list[int]]:
+Places = tuple[tuple[int, int, int], ...]
+MapBlocks = Annotated[int, Unit("map blocks")]
+
+
+class Terrain(Record):
+    """What a server says of a terrain that it has generated."""
+
+    blocks_generated: MapBlocks
+    """The number of map blocks (Luanti) or chunks (other servers) that were generated."""
+    blocks_stored: MapBlocks
+    """The number of them in the database."""
+    block_bytes: int | None = Field(default=None, exclude_if=lambda size: size is None)
+    """The size of all stored map blocks together. Only a world of Luanti has it."""
+    map_bytes: int
+    """The size of the files with the terrain."""
+    map_sha256: str | None = Field(default=None, exclude_if=lambda digest: digest is None)
+    """The SHA-256 of the database. Only a world of Luanti has it."""
+    places: Annotated[Places, Unit("nodes")]
+    """The places where a player can stand, as x, y and z, in the order in which traces use them."""
+
+
+class WorldFacts(Terrain):
+    """The content of the file that describes a generated world."""
+
+    server: str
+    """The name of the server that can read the world."""
+    spec: WorldSpec
+    """The settings that decide the terrain."""
+    edge_chunks: Annotated[int, Unit("squares")]
+    """The edge of the generated terrain, in squares of 5 by 5 blocks."""
+    seconds: Annotated[float, Unit("s")]
+    """The time that the generation took."""
+    radius_blocks: MapBlocks
+    """The distance in blocks of 16 nodes up to which the terrain around a player is sent and active."""
+
+
+def read_world(world: Path) -> WorldFacts:
+    """Reads the description of a world from its folder. Raises TickdiskError if it is not of this form."""
+    return read(WorldFacts, world / WORLD_FILE, "remove the world or name another folder")
+
+
+def write_world(world: Path, facts: WorldFacts) -> None:
+    """Writes the description of a world into its folder, for `read_world`."""
+    write(world / WORLD_FILE, facts)
+
+
+def shuffled(places: Places, seed: int) -> Places:
     """Returns the places of a world in a random order that depends on `seed` alone, so that traces rarely use neighbours."""
     order = np.random.default_rng(np.random.SeedSequence([seed, 0x706C61636573])).permutation(len(places))
-    return [places[index] for index in order]
+    return tuple(places[index] for index in order)
 
 
 @contextmanager

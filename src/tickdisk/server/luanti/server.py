@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from tickdisk.foundation.process import Child
 from tickdisk.server.contract import DataType, Launch, Needs, Saving, Server, ServerProgram, Ticking
@@ -17,7 +16,7 @@ from tickdisk.server.luanti.install import installed
 from tickdisk.server.luanti.log import check_log
 from tickdisk.server.program import environment, sha256_of
 from tickdisk.server.ready import free_port
-from tickdisk.server.world import WorldSpec
+from tickdisk.server.world import Terrain, WorldFacts, WorldSpec
 
 _MAPGEN = "v7"
 _WORLD_MT = (
@@ -78,7 +77,7 @@ class Luanti(Server):
         """Returns the errors in the server's log, without harmless ones. Raises TickdiskError if there is no log."""
         return check_log(log)
 
-    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> dict[str, Any]:
+    def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> Terrain:
         shutil.rmtree(scratch, ignore_errors=True)
         (content / "world.mt").write_text(_WORLD_MT, encoding="ascii")
         result, log = scratch / "generated.json", scratch / "server.log"
@@ -92,28 +91,28 @@ class Luanti(Server):
         map_path = content / "map.sqlite"
         with closing(sqlite3.connect(map_path)) as database:
             stored, block_bytes = database.execute("SELECT COUNT(*), SUM(LENGTH(data)) FROM blocks").fetchone()
-        return {
-            "blocks_generated": round(generated["blocks_generated"]),
-            "blocks_stored": stored,
-            "block_bytes": block_bytes,
-            "map_bytes": map_path.stat().st_size,
-            "map_sha256": sha256_of([map_path]),
-            "places": [[round(place[axis]) for axis in "xyz"] for place in generated["places"]],
-        }
+        return Terrain(
+            blocks_generated=round(generated["blocks_generated"]),
+            blocks_stored=stored,
+            block_bytes=block_bytes,
+            map_bytes=map_path.stat().st_size,
+            map_sha256=sha256_of([map_path]),
+            places=tuple((round(place["x"]), round(place["y"]), round(place["z"])) for place in generated["places"]),
+        )
 
     def _launch(
-        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+        self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]
     ) -> Launch:
         spawns = folder / "spawns.txt"
-        spawns.write_text("".join(f"({x},{y},{z})\n" for x, y, z in described["places"]), encoding="ascii")
+        spawns.write_text("".join(f"({x},{y},{z})\n" for x, y, z in described.places), encoding="ascii")
         variables, conf = self._configure(
             folder,
             settings,
             output=folder / "ticks.csv",
             spawns=spawns,
             port=port,
-            seed=described["spec"]["seed"],
-            spawn=",".join(map(str, described["places"][0])),
+            seed=described.spec.seed,
+            spawn=",".join(map(str, described.places[0])),
         )
         return Launch(_command(binary, conf, world, folder / "server.log"), variables)
 

@@ -4,11 +4,11 @@ import dataclasses
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tickdisk.server.built import BuiltServer
 from tickdisk.server.contract import DataType, Launch, Needs, Saving, ServerProgram, Ticking
 from tickdisk.server.program import sha256_of
+from tickdisk.server.world import WorldFacts
 
 _STATUS_REQUEST = bytes.fromhex("10 00 8606 09") + b"127.0.0.1" + bytes.fromhex("0000 01 0100")
 """A handshake of protocol 774 that asks for the server's status (address, port and next state), and the request."""
@@ -56,7 +56,7 @@ class Minestom(BuiltServer):
         return "player" if folders[-1:] == ("players",) and ".dat" in Path(path).suffixes else "other"
 
     def _launch(
-        self, binary: str, world: Path, described: Mapping[str, Any], port: int, folder: Path, settings: Mapping[str, str]
+        self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]
     ) -> Launch:
         launch = super()._launch(binary, world, described, port, folder, settings)
         pauses = (folder / "pauses.log").resolve()  # The launcher has Java write it, and the program reads it at its end.
