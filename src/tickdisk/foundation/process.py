@@ -194,7 +194,7 @@ class Child:
         return code
 
     def _record(self, code: int | None) -> None:
-        found = ChildRecord(
+        child = ChildRecord(
             name=self.name,
             command=tuple(self.command),
             pid=self.pid,
@@ -202,7 +202,7 @@ class Child:
             ended_ns=None if code is None else time.monotonic_ns(),
             exit_code=code,
         )
-        record.write(self._logs / f"{self.name}.json", found)
+        record.write(self._logs / f"{self.name}.json", child)
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:
