@@ -104,7 +104,7 @@ class Setting:
 
 
 class Played(record.Record):
-    """What the process of a life writes at its end, for `live`."""
+    """The result that the process of a life writes at its end, for `live`."""
 
     found: int
     """The last tick of the state that was found in the folder."""

@@ -110,7 +110,7 @@ def _state_background(said: Statement, results: Results) -> None:
 
 
 def _state_worlds(said: Statement, results: Results) -> None:
-    """States whether a player was lost or a world differed. That none did needs a record of at least half of the lives."""
+    """States whether a player was lost or a world differed. It is kept only if at least half of the lives have a record."""
     lives = results.found.lives
     failed = int((lives["failed"] != "").sum())
     lost, differ = int((lives["lost"] != "").sum()), int((~lives["is_equal"]).sum()) - failed - int((lives["lost"] != "").sum())
