@@ -3,13 +3,16 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tickdisk.cli.places import DEVICES, check_new_folder, in_project
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number
+
+if TYPE_CHECKING:
+    from tickdisk.replay import Differing, Spread, Summary
 
 _Capture = Annotated[
     Path,
@@ -180,7 +183,7 @@ def _check_time(planned: Any, least_s: float, most_minutes: float) -> None:
     print(f"{count} requests {time}, and need up to {number(space / 1e6)} MB; --seconds replays a part", file=sys.stderr)
 
 
-def _screen(planned: Any, replayed: Any, summary: Any, schedule: Any) -> str:
+def _screen(planned: Any, replayed: Any, summary: "Summary", schedule: Any) -> str:
     """Returns one screen of text: the requests that were replayed or refused, their cost here and in the capture, and the lag."""
     from tickdisk import replay as room
 
@@ -216,9 +219,9 @@ def _kind(replayed: Any) -> str:
     return f"memory {'locked' if replayed.is_memory_locked else 'not locked'}"
 
 
-def _spread(values: Any) -> str:
+def _spread(values: "Spread") -> str:
     return ", ".join(f"{name} {'not estimable' if ns is None else f'{number(ns / 1e6)} ms'}" for name, ns in values)
 
 
-def _results(differing: Any) -> str:
+def _results(differing: "Differing") -> str:
     return ", ".join(f"{count} {kind}" for kind, count in differing if count) or "all as captured"

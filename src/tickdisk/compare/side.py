@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import ConfigDict
 
@@ -42,13 +41,13 @@ class Side:
     claims: Mapping[str, Compared]
     """Claims by their id."""
 
-    def design(self, study: str) -> dict[str, Any]:
+    def design(self, study: str) -> Mapping[str, object]:
         """Returns the facts that must be equal in two runs if the numbers of a study are to mean the same.
 
         These are the facts of the set-up about the study and its arms, except numbers of lives, blocks and rounds, and the notes
         of the arms, the margin and the level.
         """
-        own = {
+        own: dict[str, object] = {
             name: (fact.value, fact.word, fact.note if name.startswith(_ARM) else None)
             for name, fact in self.facts.items()
             if name.startswith((f"setup.{study}.", f"{_ARM}{study}.")) and name.rpartition(".")[2] not in _SIZES

@@ -45,7 +45,7 @@ MapBlocks = Annotated[int, Unit("map blocks")]
 
 
 class Terrain(Record):
-    """What a server says of a terrain that it has generated."""
+    """The facts about a terrain that a server has generated."""
 
     blocks_generated: MapBlocks
     """The number of map blocks (Luanti) or chunks (other servers) that were generated."""
