@@ -70,6 +70,8 @@ def all_tests() -> list[str]:
 def tests(files: Iterable[str]) -> list[str]:
     """Returns the names of the test files that a change of these files can break."""
     files = list(files)
+    if not files:
+        return []
     if matching(files, _EVERY_TEST):
         return all_tests()
     return [name for name in all_tests() if matching(files, depends_on(name))]

@@ -60,6 +60,11 @@ def test_a_block_is_placed_at_the_height_of_a_jump_and_pings_have_random_phases(
     assert len({phase // MS for phase in phases}) > 5
 
 
+def test_blocks_may_fill_a_step() -> None:
+    (group,) = netcode.plan(netcode.Attendance((1,), blocks=10, steady_s=3.85)).groups
+    assert sum(event.action == "place" for event in group.events) == 10
+
+
 @pytest.mark.parametrize(
     ("attendance", "said"),
     [
