@@ -194,7 +194,7 @@ class Child:
         return code
 
     def _record(self, code: int | None) -> None:
-        found = ChildRecord(
+        child = ChildRecord(
             name=self.name,
             command=tuple(self.command),
             pid=self.pid,
@@ -202,15 +202,15 @@ class Child:
             ended_ns=None if code is None else time.monotonic_ns(),
             exit_code=code,
         )
-        record.write(self._logs / f"{self.name}.json", found)
+        record.write(self._logs / f"{self.name}.json", child)
 
 
 def run(command: Sequence[str | Path], *, timeout_s: float = 60, what: str | None = None) -> str:
     """Runs a short command without a shell, waits for its end, and returns its standard output.
 
-    What is not UTF-8 is replaced. Raises TickdiskError if the program is not installed, does not end within `timeout_s`, or
-    fails. Messages name the command by `what`, or by its words if `what` is None, and quote the last line of its standard error
-    or of its output.
+    Bytes that are not UTF-8 are replaced. Raises TickdiskError if the program is not installed, does not end within `timeout_s`,
+    or fails. Messages name the command by `what`, or by its words if `what` is None, and quote the last line of its standard
+    error or of its output.
     """
     words = [str(word) for word in command]
     try:
