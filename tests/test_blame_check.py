@@ -19,7 +19,7 @@ from tickdisk.blame import (
     explain_wait,
     shares,
 )
-from tickdisk.blame.evidence import Evidence
+from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.foundation.errors import TickdiskError
 
 BUDGET = 90 * MS
@@ -223,7 +223,7 @@ def test_an_idle_thread_of_a_runtime_that_parks_waits_for_nobody():
     starts = pd.Series([0, 50, 100, 200, 250]) * MS
     ticks = pd.DataFrame({"tick": range(1, 6), "start_ns": starts, "end_ns": starts + 5 * MS})
     requests = Machine({"world": ticking([("run", MS)])}).evidence().requests
-    evidence = Evidence("life", requests, waits, (0, 300 * MS), ticks=ticks, budget_ns=50 * MS, thread="world")
+    evidence = CaptureEvidence("life", requests, waits, (0, 300 * MS), ticks=ticks, budget_ns=50 * MS, thread="world")
     late = attribute(replace(evidence, parks=True)).ticks.set_index("tick").loc[3]
     assert (late["gap_ns"], late["late_ns"], late["storage_ns"]) == (100 * MS, 50 * MS, 60 * MS)
     assert (late["lock_ns"], late["sleep_ns"], late["cause"]) == (0, 35 * MS, "storage")
@@ -243,7 +243,7 @@ def test_a_pause_of_the_runtime_is_the_cause_and_not_a_lock():
     ticks = pd.DataFrame({"tick": range(1, 7), "start_ns": starts, "end_ns": starts + 5 * MS})
     requests = Machine({"world": ticking([("run", MS)])}).evidence().requests
     pauses = pd.DataFrame({"name": ["Full", "Young"], "begin_ns": [51 * MS, 203 * MS], "end_ns": [131 * MS, 205 * MS]})
-    evidence = Evidence("life", requests, waits, (0, 300 * MS), ticks=ticks, budget_ns=50 * MS, thread="world")
+    evidence = CaptureEvidence("life", requests, waits, (0, 300 * MS), ticks=ticks, budget_ns=50 * MS, thread="world")
     told = attribute(replace(evidence, pauses=pauses))
     late, locked = (told.ticks.set_index("tick").loc[number] for number in (2, 4))
     assert (late["pause_ns"], late["lock_ns"], late["cause"], late["late_ns"]) == (79 * MS, MS, "pause", 50 * MS)

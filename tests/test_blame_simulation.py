@@ -11,7 +11,7 @@ from itertools import count, pairwise
 
 import pandas as pd
 
-from tickdisk.blame import Evidence
+from tickdisk.blame import CaptureEvidence
 
 US, MS = 1_000, 1_000_000
 START_NS = 1_000 * MS
@@ -217,10 +217,10 @@ class Machine:
         table["waker_name"] = [names.get(waker) for waker in table["waker"]]
         return table.astype({"thread": "int64", "start_ns": "int64", "end_ns": "int64", "waker": "Int64"})
 
-    def evidence(self, without: Sequence[str] = (), **more: object) -> Evidence:
+    def evidence(self, without: Sequence[str] = (), **more: object) -> CaptureEvidence:
         numbers = {"offset": "Int64", "length": "Int64"}
         device = pd.DataFrame(self.device, columns=[*DEVICE])
-        return Evidence(
+        return CaptureEvidence(
             "life",
             pd.DataFrame(self.requests, columns=[*REQUESTS]).astype(numbers | {"start_ns": "int64", "latency_ns": "int64"}),
             self.waits(without),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tickdisk import blame
-from tickdisk.blame.evidence import Evidence
+from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.blame.threads import threads
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
@@ -46,9 +46,9 @@ def at_random(thread: int, name: str, rng: np.random.Generator) -> list[tuple[in
         rows.append((thread, name, begun, at, "sleep"))
 
 
-def evidence(*rows: tuple[int, str, int, int, str]) -> Evidence:
+def evidence(*rows: tuple[int, str, int, int, str]) -> CaptureEvidence:
     requests = pd.DataFrame({name: [] for name in table.SCHEMAS["requests"].names})
-    return Evidence("life", requests, waits_of(*rows), (0, SECONDS_NS))
+    return CaptureEvidence("life", requests, waits_of(*rows), (0, SECONDS_NS))
 
 
 @settings(max_examples=15, deadline=None)

@@ -12,7 +12,7 @@ were made on purpose.
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
 from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
-from tickdisk.blame.evidence import Evidence, load_evidence
+from tickdisk.blame.evidence import CaptureEvidence, load_evidence
 from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.shares import FEWEST_LIVES, overlapping, shares
 from tickdisk.blame.timeline import stretch
@@ -26,8 +26,8 @@ __all__ = [
     "JOURNAL",
     "SLOW",
     "Blame",
+    "CaptureEvidence",
     "Count",
-    "Evidence",
     "attribute",
     "blame_actions",
     "check_injections",

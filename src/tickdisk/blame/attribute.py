@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk.blame.chain import follow
-from tickdisk.blame.evidence import Evidence
+from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.blame.lanes import KINDS, Integers, Intervals, ThreadWaits
 from tickdisk.blame.links import describe
 from tickdisk.blame.loops import loop_of
@@ -29,7 +29,7 @@ class Blame:
     A link is a time in which a thread waited or ran: the thread that ticks, or the holder of a lock that it waited for.
     """
 
-    evidence: Evidence
+    evidence: CaptureEvidence
     """The tables that were explained. Their ticks may be the turns of a loop, which were recognised."""
     thread_name: str
     """Name of the thread that is explained."""
@@ -58,7 +58,7 @@ class Blame:
         return self.links[self.links["tick"] == tick].sort_values("ns", ascending=False, kind="stable")
 
 
-def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
+def attribute(evidence: CaptureEvidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
     """Finds for every tick how its gap was spent, and which kind of waiting or computing made it late.
 
     Only ticks in the window of the evidence that were captured as a whole are explained. If the evidence has no ticks, the turns
@@ -110,7 +110,7 @@ def attribute(evidence: Evidence, *, budget_ns: int | None = None, thread: str |
     )
 
 
-def _explained_thread(lanes: ThreadWaits, evidence: Evidence, name: str | None) -> tuple[int, str]:
+def _explained_thread(lanes: ThreadWaits, evidence: CaptureEvidence, name: str | None) -> tuple[int, str]:
     """Returns lane and name of the thread to explain. If several threads have the name, it is the first one of `threads`."""
     known = threads(evidence)
     waits = evidence.waits
@@ -125,7 +125,7 @@ def _explained_thread(lanes: ThreadWaits, evidence: Evidence, name: str | None) 
     return int(np.searchsorted(lanes.threads, int(first["thread"]))), str(first["name"] if name is None else name)
 
 
-def _recognised(evidence: Evidence, thread: int, seen_ns: tuple[int, int]) -> Evidence:
+def _recognised(evidence: CaptureEvidence, thread: int, seen_ns: tuple[int, int]) -> CaptureEvidence:
     """Returns the evidence with the turns of the thread's loop as ticks, and with its period as the budget, if it runs a loop."""
     waits = evidence.waits[(evidence.waits["thread"] == thread) & (evidence.waits["kind"] != TimeKind.ABSENT)]
     loop = loop_of(waits.sort_values("start_ns"), seen_ns[1] - seen_ns[0])
@@ -136,7 +136,7 @@ def _recognised(evidence: Evidence, thread: int, seen_ns: tuple[int, int]) -> Ev
     return replace(evidence, ticks=ticks, budget_ns=loop.period_ns, recognised=True)
 
 
-def _gaps(evidence: Evidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:
+def _gaps(evidence: CaptureEvidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:
     """Returns tick, start and end of every gap in the window.
 
     If ticks are missing, one gap lasts to the next tick that was logged. A tick that was logged twice counts once.
@@ -151,7 +151,7 @@ def _gaps(evidence: Evidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integ
     return tick[:-1][inside], start_ns[:-1][inside], start_ns[1:][inside]
 
 
-def _parked(evidence: Evidence, lanes: ThreadWaits, lane: int, tick: Integers, gap_end_ns: Integers) -> Integers:
+def _parked(evidence: CaptureEvidence, lanes: ThreadWaits, lane: int, tick: Integers, gap_end_ns: Integers) -> Integers:
     """Returns for each gap the time that the thread waited as if for a lock between the end of its tick and the next tick.
 
     It is 0 for a runtime whose idle threads sleep, and where the probe does not see the end of a tick.
@@ -162,7 +162,7 @@ def _parked(evidence: Evidence, lanes: ThreadWaits, lane: int, tick: Integers, g
     return _locked(evidence, lanes, lane).within(np.minimum(ends.loc[pd.Index(tick)].to_numpy(np.int64), gap_end_ns), gap_end_ns)
 
 
-def _paused(evidence: Evidence, lanes: ThreadWaits, lane: int, start_ns: Integers, end_ns: Integers) -> Integers:
+def _paused(evidence: CaptureEvidence, lanes: ThreadWaits, lane: int, start_ns: Integers, end_ns: Integers) -> Integers:
     """Returns for each gap the time that the thread waited as if for a lock while the runtime had stopped all threads."""
     if evidence.pauses is None or evidence.pauses.empty:
         return np.zeros(start_ns.size, dtype=np.int64)
@@ -171,7 +171,7 @@ def _paused(evidence: Evidence, lanes: ThreadWaits, lane: int, start_ns: Integer
     return waited.within(start_ns, end_ns) - waited.without(stopped).within(start_ns, end_ns)
 
 
-def _locked(evidence: Evidence, lanes: ThreadWaits, lane: int) -> Intervals:
+def _locked(evidence: CaptureEvidence, lanes: ThreadWaits, lane: int) -> Intervals:
     """Returns the times in which a thread waited as if for a lock."""
     waits = evidence.waits[(evidence.waits["thread"] == int(lanes.threads[lane])) & (evidence.waits["kind"] == TimeKind.LOCK)]
     return Intervals.of_rows(waits)

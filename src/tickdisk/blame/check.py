@@ -69,8 +69,8 @@ def check_injections(blame: Blame) -> pd.DataFrame:
     - outweighed: whether the slow tick waited for storage outside the stall for longer than the stall lasted.
     - blamed: whether the cause of the slow tick is storage, and the stall was not outweighed.
 
-    If the evidence does not know the files of the device's requests (`Evidence.knows_files`), no stall is named and none has
-    files.
+    If the evidence does not know the files of the device's requests (`CaptureEvidence.knows_files`), no stall is named and none
+    has files.
     """
     evidence = blame.evidence
     if evidence.injections is None:

@@ -12,7 +12,7 @@ from tickdisk.manifest import CAPTURE, MANIFEST, Manifest, has_run, read_capture
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CaptureEvidence:
     """The tables of a capture from which `attribute` explains ticks, and what it has to know of the captured program.
 
     The tables have the columns of `table.SCHEMAS`. A table that the capture does not have is None. A capture of a program outside
@@ -68,7 +68,7 @@ class Evidence:
         return self.device is not None and self.extents is not None
 
 
-def load_evidence(path: Path) -> list[Evidence]:
+def load_evidence(path: Path) -> list[CaptureEvidence]:
     """Loads the evidence of each captured server life of a run folder, or of one server life or capture, by its folder.
 
     Raises TickdiskError if the folder is of another kind, or has no waits because bpftrace did not capture.
@@ -85,13 +85,13 @@ def load_evidence(path: Path) -> list[Evidence]:
         return [load_life(path, read_manifest(path.parent))]
     if (path / CAPTURE).exists():
         capture = read_capture(path)
-        return [Evidence(path.name, *_captured(path), capture.span_ns, lost_events=capture.lost_events)]
+        return [CaptureEvidence(path.name, *_captured(path), capture.span_ns, lost_events=capture.lost_events)]
     raise TickdiskError(
         f"{path} is no folder of a run, a server life or a capture ({MANIFEST} and {CAPTURE} are missing); name such a folder"
     )
 
 
-def load_life(folder: Path, manifest: Manifest) -> Evidence:
+def load_life(folder: Path, manifest: Manifest) -> CaptureEvidence:
     """Loads the evidence of one captured server life. `manifest` is the one in the run folder of its cell.
 
     Raises TickdiskError if the server life has no waits because bpftrace did not capture.
@@ -102,7 +102,7 @@ def load_life(folder: Path, manifest: Manifest) -> Evidence:
     saturated = [stats.ClientsSaturated(life=None, detail=detail) for detail in life.not_valid.values()]
     empty = [stats.NothingCaptured()] if requests.empty and len(device) else []
     injections, extents = folder / "injections.parquet", folder / "extents.parquet"
-    return Evidence(
+    return CaptureEvidence(
         folder.name,
         requests,
         waits,

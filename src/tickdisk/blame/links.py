@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tickdisk.blame.evidence import Evidence
+from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.blame.lanes import NONE, Integers, ThreadWaits
 from tickdisk.blame.requests import READS, FilesOnDevice, device_requests_of, requests_of
 from tickdisk.foundation.waiting import TimeKind
@@ -15,7 +15,7 @@ SAVES = ("write", "sync", "truncate", "rename", "unlink")
 _TEXT = ("op", "file", "data", "device_op", "device_file")
 
 
-def describe(chain: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.DataFrame:
+def describe(chain: pd.DataFrame, lanes: ThreadWaits, evidence: CaptureEvidence) -> pd.DataFrame:
     """Returns the links of `chain.follow` with names instead of numbers, and with the requests that were waited for.
 
     `lanes` are the waits that were followed. The columns are depth, parent, thread_name, kind, call, start_ns, end_ns, ns, then
@@ -44,7 +44,7 @@ def describe(chain: pd.DataFrame, lanes: ThreadWaits, evidence: Evidence) -> pd.
     return links
 
 
-def describe_waits(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
+def describe_waits(io: pd.DataFrame, evidence: CaptureEvidence) -> pd.DataFrame:
     """Returns waits for storage, given as rows of the waits table, with the requests that they waited for.
 
     The columns are thread_name, call, start_ns and end_ns, and those that `describe` has for a request and for the device's
@@ -55,7 +55,7 @@ def describe_waits(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
     return io[["thread_name", "call", "start_ns", "end_ns"]].join(joined.assign(**{name: _text(joined[name]) for name in _TEXT}))
 
 
-def _joined(io: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
+def _joined(io: pd.DataFrame, evidence: CaptureEvidence) -> pd.DataFrame:
     """Returns the request and the device's request of each wait for storage."""
     request = _rows_at(evidence.requests, requests_of(io, evidence.requests))
     asked = pd.DataFrame(

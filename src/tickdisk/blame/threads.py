@@ -6,7 +6,7 @@ A thread that ticks runs a loop with a period.
 import numpy as np
 import pandas as pd
 
-from tickdisk.blame.evidence import Evidence
+from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.blame.lanes import Intervals
 from tickdisk.blame.loops import loop_of
 from tickdisk.foundation.waiting import TimeKind
@@ -16,7 +16,7 @@ _LEAST_BUSY = 0.02
 """Least share of its time that a thread is busy if its loop is to count. Programs have loops that only look whether to end."""
 
 
-def threads(evidence: Evidence) -> pd.DataFrame:
+def threads(evidence: CaptureEvidence) -> pd.DataFrame:
     """Lists the threads of a capture with what each did, so that the thread whose ticks are explained can be chosen.
 
     Threads that run a loop come first, and the busiest come first among them and among the others. The columns are thread (its

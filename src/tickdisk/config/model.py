@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
-from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, Study
+from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, StudyEntry
 from tickdisk.foundation.record import Record
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -68,7 +68,7 @@ class Scale(Record):
     servers: dict[str, OwnSizes] = Field({})
     """The sizes of single servers, by name. A key that a server leaves out in the file has the value of the scale."""
 
-    def design(self, study: Study[DesignType], server: str | None = None) -> DesignType:
+    def design(self, study: StudyEntry[DesignType], server: str | None = None) -> DesignType:
         """Returns the sizes of a study at this scale: those of the `server`, if it has its own, or else the scale's."""
         own: DesignType | None = getattr(self.servers[server], study.name) if server in self.servers else None
         found: DesignType = getattr(self, study.name)

@@ -1,6 +1,6 @@
 """The registry of experiments and of other studies, in which each has one entry.
 
-A `Study` is a part of the results that one notebook analyses, and an `Experiment` is a study with server lives. The
+A `StudyEntry` describes a part of the results that one notebook analyses, and an `Experiment` is one with server lives. The
 configuration, the plan, the rules of the workflow, the page and the facts of the set-up go through the entries in the order of
 `EXPERIMENTS` and `STUDIES`, so none of these lists the experiments itself.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Tool
 from tickdisk.experiment.capture_cost import CAPTURE_COST
-from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Study
+from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
@@ -22,7 +22,7 @@ EXPERIMENTS: Mapping[str, Experiment[Any]] = {
     entry.name: entry for entry in (SWITCHBACK, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
 }
 """The experiments by name, in the order in which their cells run."""
-_STUDIES: tuple[Study[Any], ...] = (
+_STUDIES: tuple[StudyEntry[Any], ...] = (
     SWITCHBACK,
     JOIN_BURST,
     OTHER_SERVERS,
@@ -37,7 +37,7 @@ _STUDIES: tuple[Study[Any], ...] = (
     NETCODE,
     CAPTURE_COST,
 )
-STUDIES: Mapping[str, Study[Any]] = {entry.name: entry for entry in _STUDIES}
+STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIES}
 """All studies by name, in the order in which the page shows them."""
 
 __all__ = [
@@ -65,6 +65,6 @@ __all__ = [
     "Experiment",
     "Injection",
     "PlannedLife",
-    "Study",
+    "StudyEntry",
     "Tool",
 ]

@@ -80,8 +80,8 @@ class Block(Generic[DesignType]):
 
 
 @dataclass(frozen=True)
-class Study(Generic[DesignType]):
-    """A study: a part of the results that one notebook analyses.
+class StudyEntry(Generic[DesignType]):
+    """The entry of a study in the registry. A study is a part of the results that one notebook analyses.
 
     Its notebook is `notebooks/NAME.ipynb`, and its analysis is `tickdisk.studies.NAME`.
     """
@@ -107,7 +107,7 @@ class Study(Generic[DesignType]):
 
 
 @dataclass(frozen=True)
-class Experiment(Study[DesignType]):
+class Experiment(StudyEntry[DesignType]):
     """A study that runs game servers. Its server lives are planned, played and analysed in blocks.
 
     An experiment has arms, which are rows of `workflow/config/experiments.tsv`, and each of its blocks runs as one cell.

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from tickdisk.experiment.entry import Card, Count, Design, Seconds, Study
+from tickdisk.experiment.entry import Card, Count, Design, Seconds, StudyEntry
 
 
 class CalibrationDesign(Design):
@@ -137,7 +137,7 @@ class Inspect(Design):
     """The description of loads. The sizes of the experiments whose captures it reads stand under their own names."""
 
 
-OTHER_SERVERS = Study(
+OTHER_SERVERS = StudyEntry(
     "other_servers",
     OtherServers,
     evidence=(),
@@ -151,7 +151,7 @@ OTHER_SERVERS = Study(
     compares=("switchback", "join_burst", "inside_tick"),
     fewest_servers=2,
 )
-INSPECT = Study(
+INSPECT = StudyEntry(
     "inspect",
     Inspect,
     evidence=(),
@@ -165,7 +165,7 @@ INSPECT = Study(
     needs=("accesses",),
     compares=("accesses", "inside_tick"),
 )
-POOLS = Study(
+POOLS = StudyEntry(
     "pools",
     Pools,
     evidence=("data/samples/tpcc_p1.biosnoop.zst", "data/samples/tpcc_p2.biosnoop.zst"),
@@ -178,7 +178,7 @@ POOLS = Study(
     ),
     stated={"runs": "runs"},
 )
-NETCODE = Study(
+NETCODE = StudyEntry(
     "netcode",
     Netcode,
     evidence=("results/netcode/lives.parquet", "results/netcode/steps.parquet", "results/netcode/pings.parquet"),
@@ -192,7 +192,7 @@ NETCODE = Study(
     stated={"runs": "lives", "blocks": "blocks", "steady_s": "s"},
     compares=("switchback",),
 )
-CALIBRATION = Study(
+CALIBRATION = StudyEntry(
     "calibration",
     CalibrationDesign,
     evidence=("results/calibration.json", "results/fidelity.json"),
@@ -208,7 +208,7 @@ CALIBRATION = Study(
         "Deviation of realised latency from the model, over queue depth",
     ),
 )
-REPLAY = Study(
+REPLAY = StudyEntry(
     "replay",
     Replay,
     evidence=("results/replay/replay.json",),
@@ -222,7 +222,7 @@ REPLAY = Study(
     stated={"seconds": "s"},
     needs=("accesses",),
 )
-CHECKPOINT = Study(
+CHECKPOINT = StudyEntry(
     "checkpoint",
     Checkpoint,
     evidence=(
@@ -239,7 +239,7 @@ CHECKPOINT = Study(
     ),
     stated={"ticks": "ticks"},
 )
-STORE = Study(
+STORE = StudyEntry(
     "store",
     Store,
     evidence=(
