@@ -68,10 +68,8 @@ def small(values: dict[str, Any]) -> dict[str, Any]:
     return values | {"scale": "smoke", "port": PORT, "device_size_mib": 512}
 
 
-@pytest.fixture(scope="session")
-def project_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with the project's workflow and a small configuration."""
-    folder = tmp_path_factory.mktemp("project")
+def _project(folder: Path) -> Path:
+    """Makes a folder with the project's workflow and a small configuration."""
     for name in ("Snakefile", "workflow", "profiles", "data", "notebooks", "src/servers"):
         source = ROOT / name
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -79,21 +77,31 @@ def project_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "build").symlink_to(ROOT / "build")
     config = folder / "workflow/config/config.yaml"
     config.write_text(yaml.safe_dump(small(yaml.safe_load(config.read_text()))))
-    yield folder
+    return folder
+
+
+@pytest.fixture(scope="session")
+def project_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the project's workflow and a small configuration."""
+    yield (folder := _project(tmp_path_factory.mktemp("project")))
     shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
-def small_project(project_folder: Path) -> Path:
-    """The same, with world and calibration made; needs root and /dev/fuse.
+def small_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Another one, with world and calibration made; needs root and /dev/fuse.
 
     The calibration measures only the floors, which are all that a life takes from it. `test_calibrate_live` runs a tier's jobs.
     """
-    devices = project_folder / "data/devices.yaml"
-    devices.write_text(devices.read_text().replace("  tier: true\n", ""))
+    folder = _project(tmp_path_factory.mktemp("live"))
+    devices = folder / "data/devices.yaml"
+    tiers = devices.read_text()
+    assert "  tier: true\n" in tiers
+    devices.write_text(tiers.replace("  tier: true\n", ""))
     for command in ("plan", "world", "calibrate"):
-        subprocess.run([BIN / "tickdisk", command], cwd=project_folder, check=True)
-    return project_folder
+        subprocess.run([BIN / "tickdisk", command], cwd=folder, check=True)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ class _Module:
 def closure(starts: Sequence[str | Path], src: Path, stops: Sequence[str] = ()) -> Closure:
     """Finds the code that a computation uses.
 
-    `starts` are modules, functions as `module:function`, or files outside of `src`. Of a function only itself counts, with all
-    that it refers to in its module. `stops` are rooms and modules that do not count. An import is followed wherever it stands.
+    `starts` are modules, functions as `module:function`, or files outside of `src`. A function counts without the rest of its
+    module, except for what it refers to. `stops` are rooms and modules that do not count. An import is followed wherever it stands.
     The `__init__` of a package only passes on what its modules define, so an import from there leads to the module that defines
     the name. Raises TickdiskError if a module or a function does not exist.
     """
