@@ -44,9 +44,9 @@ def closure(starts: Sequence[str | Path], src: Path, stops: Sequence[str] = ()) 
     """Finds the code that a computation uses.
 
     `starts` are modules, functions as `module:function`, or files outside of `src`. A function counts without the rest of its
-    module, except for what it refers to. `stops` are rooms and modules that do not count. An import is followed wherever it stands.
-    The `__init__` of a package only passes on what its modules define, so an import from there leads to the module that defines
-    the name. Raises TickdiskError if a module or a function does not exist.
+    module, except for what it refers to. `stops` are rooms and modules that do not count. An import is followed wherever it
+    stands. The `__init__` of a package only passes on what its modules define, so an import from there leads to the module that
+    defines the name. Raises TickdiskError if a module or a function does not exist.
     """
     waiting, code, native = list(starts), dict[str, str](), set[str]()
     while waiting:
