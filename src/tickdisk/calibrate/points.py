@@ -193,11 +193,11 @@ def load_fidelity(path: Path) -> Fidelity:
     return read(Fidelity, path, "remove the file and run `tickdisk fidelity`")
 
 
-def describe(found: Fidelity) -> Iterator[str]:
+def describe(fidelity: Fidelity) -> Iterator[str]:
     """Yields the lines of a table of `fidelity.json` for the terminal. The last two lines summarise all points."""
     latencies = "".join(f"{f'{name} us':>11}{'off':>9}" for name in ("p50", "p99", "p99.9"))
     yield f"{'chain':9}{'device':22}{'op':6}{'depth':>6}{latencies}{'requests/s':>12}  held to its model"
-    for point in found.points:
+    for point in fidelity.points:
         realised = [point.p50_ns, point.p99_ns, point.p999_ns]
         said = [point.nominal_p50_ns, point.nominal_p99_ns, point.nominal_p999_ns]
         off = [
@@ -205,21 +205,22 @@ def describe(found: Fidelity) -> Iterator[str]:
             for each, of in zip(realised, said, strict=True)
         ]
         holds = {(True, True): "holds", (True, None): "p50 holds", (True, False): "p99 DOES NOT HOLD"}
-        verdict = holds.get((point.p50_holds, point.p99_holds), "p50 DOES NOT HOLD") if found.counts(point) else ""
+        verdict = holds.get((point.p50_holds, point.p99_holds), "p50 DOES NOT HOLD") if fidelity.counts(point) else ""
         loaded = ", too much load" if point.too_loaded else ""
         if verdict and point.nominal_p99_ns is not None and len(told := [ns for ns in point.p99_runs_ns if ns is not None]) > 1:
             least, most = ((ns - point.nominal_p99_ns) / 1000 for ns in (min(told), max(told)))
             loaded += f", p99 of its runs {least:+.1f} to {most:+.1f}"
         head = f"{point.chain:9}{point.device:22}{point.op:6}{point.queue_depth:6}"
         yield f"{head}{''.join(off)}{point.iops:12,.0f}  {verdict}{loaded}"
-    for pipe in found.pipes:
+    for pipe in fidelity.pipes:
         share = pipe.bytes_per_s / pipe.nominal_bytes_per_s - 1
         verdict = "" if pipe.chain != OURS else ", holds" if pipe.holds else ", DOES NOT HOLD"
         yield f"{pipe.chain}, 1 MiB {pipe.op}: {pipe.bytes_per_s / 1e6:,.0f} MB/s, {share:+.2%}{verdict}"
-    least_us = found.least_latency_ns / 1000
-    beside = "; ".join(f"{name}: {words}" for name, words in found.others.items())
-    yield f"without delay: at most {found.ceiling_iops:,.0f} requests/s, p50 at least {least_us:.1f} us; other chains: {beside}"
-    held = [point for point in found.points if found.counts(point)]
+    least_us = fidelity.least_latency_ns / 1000
+    beside = "; ".join(f"{name}: {words}" for name, words in fidelity.others.items())
+    ceiling = f"at most {fidelity.ceiling_iops:,.0f} requests/s"
+    yield f"without delay: {ceiling}, p50 at least {least_us:.1f} us; other chains: {beside}"
+    held = [point for point in fidelity.points if fidelity.counts(point)]
     told = [point.p99_holds for point in held if point.p99_holds is not None]
     p50 = sum(point.p50_holds for point in held)
     yield f"p50 holds at {p50} of {len(held)} points, p99 at {sum(told)} of {len(told)}"

@@ -182,14 +182,14 @@ def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
 
     If it has to be interpolated and no calibrated device has a latency above its floor, TickdiskError is raised.
     """
-    found = _calibrated(calibration, model)
-    return interpolate_floor(calibration, model.latency_ns[0]) if found is None else found.floor_ns
+    device = _calibrated(calibration, model)
+    return interpolate_floor(calibration, model.latency_ns[0]) if device is None else device.floor_ns
 
 
 def realised_ns(calibration: Calibration, model: DeviceModel) -> int | None:
     """Returns the median latency in ns that a model realises here at queue depth 1. None if it was not calibrated."""
-    found = _calibrated(calibration, model)
-    return None if found is None else found.p50_ns
+    device = _calibrated(calibration, model)
+    return None if device is None else device.p50_ns
 
 
 def _calibrated(calibration: Calibration, model: DeviceModel) -> DeviceResult | None:

@@ -83,10 +83,10 @@ def _lines(value: Any) -> str:
 
 
 def _git(*words: str) -> str:
-    found = subprocess.run(["git", *words], capture_output=True, text=True, errors="replace", check=False)  # noqa: S603, S607
-    if found.returncode:
-        raise TickdiskError(f"git {' '.join(words)}: {found.stderr.strip() or 'failed'}; a reference needs the project's history")
-    return found.stdout.strip()
+    done = subprocess.run(["git", *words], capture_output=True, text=True, errors="replace", check=False)  # noqa: S603, S607
+    if done.returncode:
+        raise TickdiskError(f"git {' '.join(words)}: {done.stderr.strip() or 'failed'}; a reference needs the project's history")
+    return done.stdout.strip()
 
 
 def compare_with_reference(results: Path, output: Path, references: Path = REFERENCES) -> str:
@@ -100,14 +100,14 @@ def compare_with_reference(results: Path, output: Path, references: Path = REFER
         said = f"No reference of scale {scale} is kept in {references}, so this run is not compared with one of ours."
         write(output, WithoutReference(summary=said))
         return said
-    about, found = read(Reference, folder / _ABOUT), compare(load(results), load(folder))
-    said = f"This run against our reference of {about.date} (commit {about.commit[:12]}): {summary(found)}"
-    write(output, WithReference(reference=about, summary=said, **dict(found)))
+    about, comparison = read(Reference, folder / _ABOUT), compare(load(results), load(folder))
+    said = f"This run against our reference of {about.date} (commit {about.commit[:12]}): {summary(comparison)}"
+    write(output, WithReference(reference=about, summary=said, **dict(comparison)))
     return said
 
 
 def read_summary(path: Path) -> str:
     """Returns the sentences of `comparison.json` that sum it up."""
     form: Any = WithReference | WithoutReference
-    found: WithReference | WithoutReference = read(form, path)
-    return found.summary
+    comparison: WithReference | WithoutReference = read(form, path)
+    return comparison.summary

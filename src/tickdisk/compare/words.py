@@ -7,28 +7,29 @@ from tickdisk.compare.comparison import Comparison, Row
 _ORDER = ("other", "same", "undecided in one", "undecided in both", "other plan", "only in one")
 
 
-def summary(found: Comparison) -> str:
+def summary(comparison: Comparison) -> str:
     """Sums up in a few sentences how many verdicts are the same, and how many intervals overlap."""
-    if found.is_one_run:
-        return "Both runs hold the same numbers to the last digit, so a run is compared with itself here. " + _compared(found)
-    return _compared(found)
+    if comparison.is_one_run:
+        same = "Both runs hold the same numbers to the last digit, so a run is compared with itself here."
+        return f"{same} {_compared(comparison)}"
+    return _compared(comparison)
 
 
-def _compared(found: Comparison) -> str:
-    decided = found.count("same") + found.count("other")
-    apart = sum(row.intervals == "apart" for row in found.rows)
-    overlapping = sum(row.intervals == "overlap" for row in found.rows)
-    said = [f"{found.count('same')} of the {_counted(decided, 'claim')} that both runs decide have the same verdict."]
-    if found.count("undecided in one"):
-        said.append(f"{_counted(found.count('undecided in one'), 'claim')} can be decided in only one of the runs.")
-    if found.count("undecided in both"):
-        said.append(f"{_counted(found.count('undecided in both'), 'claim')} cannot be decided in either.")
+def _compared(comparison: Comparison) -> str:
+    decided = comparison.count("same") + comparison.count("other")
+    apart = sum(row.intervals == "apart" for row in comparison.rows)
+    overlapping = sum(row.intervals == "overlap" for row in comparison.rows)
+    said = [f"{comparison.count('same')} of the {_counted(decided, 'claim')} that both runs decide have the same verdict."]
+    if comparison.count("undecided in one"):
+        said.append(f"{_counted(comparison.count('undecided in one'), 'claim')} can be decided in only one of the runs.")
+    if comparison.count("undecided in both"):
+        said.append(f"{_counted(comparison.count('undecided in both'), 'claim')} cannot be decided in either.")
     said.append(f"{overlapping} of {_counted(overlapping + apart, 'pair')} of intervals overlap.")
-    if found.plans:
-        studies = ", ".join(study.replace("_", " ") for study in found.plans)
+    if comparison.plans:
+        studies = ", ".join(study.replace("_", " ") for study in comparison.plans)
         said.append(f"The plans differ in {studies}, so that claims of these studies are not compared.")
-    if found.count("only in one"):
-        alone = found.count("only in one")
+    if comparison.count("only in one"):
+        alone = comparison.count("only in one")
         said.append(f"{_counted(alone, 'claim')} {'stands' if alone == 1 else 'stand'} in only one of the runs.")
     return " ".join(said)
 
@@ -37,15 +38,18 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def lines(found: Comparison, *, all_rows: bool) -> Iterator[str]:
+def lines(comparison: Comparison, *, all_rows: bool) -> Iterator[str]:
     """Yields the runs, the summary, and a table of claims line by line.
 
     Without `all_rows` the table holds only claims with another verdict and claims whose intervals are apart.
     """
-    for name, side, machine in (("A", found.first, found.machines[0]), ("B", found.second, found.machines[1])):
+    for name, side, machine in (
+        ("A", comparison.first, comparison.machines[0]),
+        ("B", comparison.second, comparison.machines[1]),
+    ):
         yield f"{name}: {side} ({machine})"
-    yield summary(found)
-    rows = sorted(found.rows, key=lambda row: _ORDER.index(row.compared))
+    yield summary(comparison)
+    rows = sorted(comparison.rows, key=lambda row: _ORDER.index(row.compared))
     shown = [row for row in rows if all_rows or row.compared == "other" or row.intervals == "apart"]
     if shown:
         yield ""

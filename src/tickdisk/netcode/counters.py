@@ -73,9 +73,9 @@ class Counters:
         at_ns = time.monotonic_ns()
         link = [] if self._link is None else [self._link]
         for part, pids in (("server", [self._server]), ("clients", self._clients), ("link", link)):
-            found = [own for pid in pids for own in _threads_ns(pid)]
-            self._threads += [(at_ns, part, thread, used) for thread, used in found]
-            self._used[part].update(found)  # a thread that has ended keeps what it had used
+            used_ns = [own for pid in pids for own in _threads_ns(pid)]
+            self._threads += [(at_ns, part, thread, used) for thread, used in used_ns]
+            self._used[part].update(used_ns)  # a thread that has ended keeps what it had used
         return {
             "at_ns": at_ns,
             "server_ns": sum(self._used["server"].values()),
@@ -93,8 +93,8 @@ def _threads_ns(pid: int) -> list[tuple[int, int]]:
         threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
     except FileNotFoundError:
         return []
-    found = [(thread, host.thread_cpu_ns(pid, thread)) for thread in threads]
-    return [(thread, used) for thread, used in found if used is not None]
+    used_ns = [(thread, host.thread_cpu_ns(pid, thread)) for thread in threads]
+    return [(thread, used) for thread, used in used_ns if used is not None]
 
 
 def _memory_bytes(pid: int) -> int:

@@ -165,12 +165,12 @@ def _wait(clients: Sequence[Child], server: Child, link: Child | None, end_ns: i
 
 
 def _tables(folder: Path, groups: Sequence[Group]) -> dict[str, pd.DataFrame]:
-    found = {}
+    tables = {}
     for name in _TABLES:
         files = [path for group in groups if (path := folder / _name(group) / f"{name}.csv").is_file()]
         parts = [pd.read_csv(path, dtype={"received_ns": "Int64", "digest": "uint64"}) for path in files]
-        found[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_COLUMNS[name])
-    return found
+        tables[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_COLUMNS[name])
+    return tables
 
 
 _COLUMNS = {

@@ -84,13 +84,13 @@ def cases(design: Design, run: int, seed: int) -> list[Case]:
     idle = Attendance((0, *design.idle_players), is_rising=is_rising, ramp_s=design.ramp_s, steady_s=design.steady_s)
     acting = [replace(idle, players=(players,), is_rising=True, blocks=design.blocks) for players in design.active_players]
     links: list[tuple[str, Conditions | None]] = [("active", None), *([("far", FAR)] if design.has_far else [])]
-    found = list[Case]()
+    cases = list[Case]()
     for stack in design.stacks:
-        found.append(Case("idle", Setting(stack, idle)))
-        found += [Case(arm, Setting(stack, each, conditions=conditions)) for arm, conditions in links for each in acting]
+        cases.append(Case("idle", Setting(stack, idle)))
+        cases += [Case(arm, Setting(stack, each, conditions=conditions)) for arm, conditions in links for each in acting]
     for arm, conditions in (("again", None), ("near", Conditions()), ("delayed", DELAYED)):
-        found.append(Case(arm, Setting(design.control, acting[-1], conditions=conditions)))
-    seeded = [_seeded(case, int(rng.integers(2**31))) for case in found]
+        cases.append(Case(arm, Setting(design.control, acting[-1], conditions=conditions)))
+    seeded = [_seeded(case, int(rng.integers(2**31))) for case in cases]
     return [seeded[place] for place in rng.permutation(len(seeded))]
 
 
@@ -139,9 +139,9 @@ def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -
     return Findings(pd.DataFrame(lives), pd.concat(steps, ignore_index=True), pd.concat(pings, ignore_index=True))
 
 
-def write_study(found: Findings, folder: Path) -> None:
+def write_study(findings: Findings, folder: Path) -> None:
     """Writes the tables as `lives.parquet`, `steps.parquet` and `pings.parquet`, each of which appears only when it is whole."""
-    table.write_tables(folder, {name: getattr(found, name) for name in _TABLES})
+    table.write_tables(folder, {name: getattr(findings, name) for name in _TABLES})
 
 
 def read_study(folder: Path) -> Findings:

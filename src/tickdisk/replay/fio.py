@@ -165,10 +165,10 @@ def _timed(stream: pd.DataFrame, folder: Path, number: int) -> pd.DataFrame:
     issued_ns = completed_ns - logged.latency_ns
     lag_ns, lost_ns = lateness(ready_ns(moved["thread"], completed_ns), moved["due_ns"], issued_ns)
     known = ~after_sync.to_numpy(dtype=bool)
-    found = moved.assign(issued_ns=issued_ns, completed_ns=completed_ns, result=logged.length, file=moved["name"])
+    requests = moved.assign(issued_ns=issued_ns, completed_ns=completed_ns, result=logged.length, file=moved["name"])
     lags = {
         name: pd.array(np.where(known, values, 0), dtype="Int64") for name, values in (("lag_ns", lag_ns), ("lost_ns", lost_ns))
     }
     for values in lags.values():
         values[~known] = pd.NA
-    return found.assign(**lags)[list(COLUMNS)]
+    return requests.assign(**lags)[list(COLUMNS)]

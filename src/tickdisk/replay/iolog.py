@@ -63,11 +63,11 @@ def unfit(stream: pd.DataFrame) -> pd.Series:
         for file in stream["file"].unique()
     }
     placed = stream["op"].isin(_PLACED)
-    found = {
+    refused = {
         "a truncation, a renaming or a removal": ~(placed | stream["op"].isin(["open", "close"]) | stream["call"].isin(_ACTIONS)),
         "a request that failed": stream["expected"] < 0,
         "a file name with blanks, with bytes that are not UTF-8, or of more than 256 bytes": ~stream["file"].map(names),
         "a request of 4 GiB or more": placed & (stream["length"] > _LONGEST_REQUEST),
     }
-    chosen = np.select([np.asarray(which, dtype=bool) for which in found.values()], list(found), "")
+    chosen = np.select([np.asarray(which, dtype=bool) for which in refused.values()], list(refused), "")
     return pd.Series(chosen, index=stream.index, dtype=object)

@@ -53,8 +53,8 @@ class Plan:
     @property
     def streams(self) -> pd.DataFrame:
         """Table of the streams, one for each captured thread, with the columns thread, thread_name, requests (their number)."""
-        found = self.requests.groupby("thread", sort=False)["thread_name"].agg(["last", "size"]).reset_index()
-        return found.set_axis(["thread", "thread_name", "requests"], axis=1)
+        threads = self.requests.groupby("thread", sort=False)["thread_name"].agg(["last", "size"]).reset_index()
+        return threads.set_axis(["thread", "thread_name", "requests"], axis=1)
 
 
 def load_capture(path: Path, format_name: str | None = None) -> pd.DataFrame:
@@ -68,8 +68,8 @@ def load_capture(path: Path, format_name: str | None = None) -> pd.DataFrame:
     if path.is_dir() and (iologs := sorted(path.glob(f"*{SUFFIX}"))):
         requests = _streams(iologs, format_name)
     elif path.is_dir():
-        found = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
-        requests = table.read("requests", next((file for file in found if file.exists()), found[0]))
+        paths = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
+        requests = table.read("requests", next((file for file in paths if file.exists()), paths[0]))
     else:
         requests = _streams([path], format_name)
     return table.need(requests, ("start_ns",), task="a replay", level="syscall")
@@ -147,12 +147,12 @@ def _root(captured: pd.Series, files: Path | None) -> str:
         # All names are relative to the folder in which the program began, as fio writes them by default.
         return ROOT
     if files is not None:
-        found = Counter(
+        roots = Counter(
             parent for path in distinct for parent in path.parents if (files / on_disk(str(path.relative_to(parent)))).is_file()
         )
-        if not found:
+        if not roots:
             raise TickdiskError(f"none of the captured files is in {files}; give the captured folder that it stands for as root")
-        return str(found.most_common(1)[0][0])
+        return str(roots.most_common(1)[0][0])
     folders = {parent for path in distinct for parent in path.parents}
     return os.path.commonpath([path if path in folders else path.parent for path in distinct])
 
@@ -171,7 +171,7 @@ def _reasons(requests: pd.DataFrame, below: pd.Series, root: str) -> pd.Series:
     op, call = requests["op"], requests["call"]
     folders = {str(parent) for path in below.dropna().unique() for parent in Path(path).parents}
     moves, whole = op.isin(["read", "write"]), call.isin(["sync"])
-    found = {
+    refused = {
         "not a system call": requests["level"] != "syscall",
         "outside the folder that is replayed": requests["file"].notna() & below.isna(),
         "moves the position or copies a descriptor only": op.isin(_MOVES_NOTHING),
@@ -186,7 +186,7 @@ def _reasons(requests: pd.DataFrame, below: pd.Series, root: str) -> pd.Series:
         "failed in a way that cannot be repeated": op.isin(_CHANGES) & ~requests["errno"].fillna(0).isin([0, errno.ENOENT]),
     }
     return pd.Series(
-        np.select([np.asarray(which, dtype=bool) for which in found.values()], list(found), ""), index=requests.index
+        np.select([np.asarray(which, dtype=bool) for which in refused.values()], list(refused), ""), index=requests.index
     )
 
 

@@ -48,12 +48,12 @@ def verify(plan: Plan, target: Path, made: Mapping[str, int]) -> Verified:
     `made` has the bytes of each file before the replay, by path. Requests of the capture that the plan refused do not count.
     """
     right = left_by(plan, made)
-    found = {stored(os.fsencode(path.relative_to(target))): path.stat().st_size for path in target.rglob("*") if path.is_file()}
+    sizes = {stored(os.fsencode(path.relative_to(target))): path.stat().st_size for path in target.rglob("*") if path.is_file()}
     return Verified(
         files=len(right),
-        missing=tuple(sorted(right.keys() - found.keys())),
-        unexpected=tuple(sorted(found.keys() - right.keys())),
-        sizes={path: (right[path], found[path]) for path in sorted(right.keys() & found.keys()) if right[path] != found[path]},
+        missing=tuple(sorted(right.keys() - sizes.keys())),
+        unexpected=tuple(sorted(sizes.keys() - right.keys())),
+        sizes={path: (right[path], sizes[path]) for path in sorted(right.keys() & sizes.keys()) if right[path] != sizes[path]},
     )
 
 

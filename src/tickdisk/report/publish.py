@@ -53,8 +53,8 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
     evidence = Evidence.collect(folders, [state_setup(plan, results)], missing)
     evidence.save(results)
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    found = answer(evidence, Asked.of(plan), SERVERS[plan.config.server].title, tiers, plan.config.decision.margin)
-    record.write(results / ANSWERS, found)
+    answers = answer(evidence, Asked.of(plan), SERVERS[plan.config.server].title, tiers, plan.config.decision.margin)
+    record.write(results / ANSWERS, answers)
 
 
 def set_paper(template: Path, output: Path) -> None:
@@ -127,8 +127,8 @@ _LINK = re.compile(r"<a\s[^>]*>")
 
 def other_host(html: str) -> str | None:
     """Returns the part of a page that would load a file from another host, or None. Links for the reader do not count."""
-    found = _LOADED.search(_LINK.sub("", html))
-    return None if found is None else found.group(0)
+    match = _LOADED.search(_LINK.sub("", html))
+    return None if match is None else match.group(0)
 
 
 def _problems(notebooks: Sequence[_Notebook], evidence: Evidence) -> list[str]:
@@ -172,10 +172,10 @@ def check_results(output: Path) -> list[str]:
     problems = _problems(notebooks, evidence)
     if problems:
         raise TickdiskError(f"results are not whole: {'; '.join(problems)}; remove results/notebooks and run again")
-    found = Checked(
+    checked = Checked(
         notebooks=tuple(notebook.name for notebook in notebooks), claims=len(evidence.claims), facts=len(evidence.facts)
     )
-    record.write(output, found)
+    record.write(output, checked)
     width = max((len(claim.verdict) for claim in evidence.claims.values()), default=0)
     lines = [f"{claim.verdict:{width}}  n={claim.n:<3} {claim.statement}" for claim in evidence.claims.values()]
     return [

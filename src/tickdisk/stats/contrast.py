@@ -60,10 +60,10 @@ def life_contrasts(log_values: ArrayLike, *, baseline: int, null: int) -> NDArra
     """
     values = np.asarray(log_values, dtype=float)
     first, second = values[..., [baseline]], values[..., [null]]
-    found = values - np.where(np.isnan(first), second, np.where(np.isnan(second), first, (first + second) / 2))
-    found[..., null] = values[..., null] - values[..., baseline]
-    found[..., baseline] = nan
-    return found
+    differences = values - np.where(np.isnan(first), second, np.where(np.isnan(second), first, (first + second) / 2))
+    differences[..., null] = values[..., null] - values[..., baseline]
+    differences[..., baseline] = nan
+    return differences
 
 
 def life_log_ratios(values: ArrayLike, *, baseline: int, null: int) -> NDArray[np.float64]:

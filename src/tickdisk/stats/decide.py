@@ -135,18 +135,18 @@ def verdict(
     p_equivalent = effect.p_equivalent if p_equivalent is None else p_equivalent
     minimum = plan.minimum if minimum is None else minimum
 
-    def say(word: Word, shown: str, found: Sequence[Obstacle] = ()) -> Verdict:
-        return Verdict(word, tuple(found), shown, effect.n, plan.lives, family, p, p_equivalent)
+    def say(word: Word, shown: str, causes: Sequence[Obstacle] = ()) -> Verdict:
+        return Verdict(word, tuple(causes), shown, effect.n, plan.lives, family, p, p_equivalent)
 
-    found = list(obstacles)
+    causes = list(obstacles)
     if effect.n < minimum:
-        found.append(TooFew(n=effect.n, needed=minimum, counted=counted))
+        causes.append(TooFew(n=effect.n, needed=minimum, counted=counted))
     elif effect.n + unreached < plan.lives:
-        found.append(FewerThanPlanned(n=effect.n, planned=plan.lives, counted=counted))
+        causes.append(FewerThanPlanned(n=effect.n, planned=plan.lives, counted=counted))
     elif not isfinite(p):
-        found.append(NoInterval(n=effect.n, counted=counted))
-    if found:
-        return say("not valid", "", found)
+        causes.append(NoInterval(n=effect.n, counted=counted))
+    if causes:
+        return say("not valid", "", causes)
     p_words = p_value(p) if p == effect.p else f"adjusted {p_value(p)}"
     lacking = f" (in {unreached} more the server ended before the arm's turn)" if unreached else ""
     size = f"ratio {with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{lacking}"
@@ -158,27 +158,27 @@ def verdict(
     return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_words}")
 
 
-def lives_to_decide(effect: Contrast, found: Verdict, plan: Plan) -> int | None:
+def lives_to_decide(effect: Contrast, decided: Verdict, plan: Plan) -> int | None:
     """Computes how many server lives would decide an inconclusive contrast with 80 % power, if its mean and spread are true.
 
-    The verdict `found` may have adjusted p values. The result is more than the lives of `effect`, and at least the plan's
+    The verdict `decided` may have adjusted p values. The result is more than the lives of `effect`, and at least the plan's
     minimum. It is None if no feasible number would decide.
     """
     needed = needed_lives(
         log(effect.ratio),
         effect.sd_log,
         margin=plan.margin,
-        alpha_different=_stricter(plan.alpha, effect.p, found.p),
-        alpha_equivalent=_stricter(plan.alpha, effect.p_equivalent, found.p_equivalent),
+        alpha_different=_stricter(plan.alpha, effect.p, decided.p),
+        alpha_equivalent=_stricter(plan.alpha, effect.p_equivalent, decided.p_equivalent),
     )
     return None if needed is None else max(needed, effect.n + 1, plan.minimum)
 
 
-def causes_of(effect: Contrast, found: Verdict, plan: Plan) -> tuple[Obstacle | Undecided, ...]:
-    """Returns the causes for which the verdict `found` leaves a contrast open. There are none if the verdict decides."""
-    if found.word == "inconclusive":
-        return (Undecided(n=found.n, needed=lives_to_decide(effect, found, plan), counted="lives"),)
-    return found.obstacles
+def causes_of(effect: Contrast, decided: Verdict, plan: Plan) -> tuple[Obstacle | Undecided, ...]:
+    """Returns the causes for which the verdict `decided` leaves a contrast open. There are none if the verdict decides."""
+    if decided.word == "inconclusive":
+        return (Undecided(n=decided.n, needed=lives_to_decide(effect, decided, plan), counted="lives"),)
+    return decided.obstacles
 
 
 def _stricter(alpha: float, p: float, adjusted_p: float) -> float:

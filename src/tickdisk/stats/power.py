@@ -53,8 +53,8 @@ def needed_lives(mean: float, sd: float, *, margin: float, alpha_different: floa
         return None
     inside = log(1 + margin) - abs(mean)
     asked = [(abs(mean), alpha_different, _POWER, "two-sided"), (inside, alpha_equivalent, _ONE_SIDED_POWER, "larger")]
-    found = [_lives(distance / sd, alpha, power, side) for distance, alpha, power, side in asked if distance > 0]
-    return min((n for n in found if n is not None), default=None)
+    numbers = [_lives(distance / sd, alpha, power, side) for distance, alpha, power, side in asked if distance > 0]
+    return min((n for n in numbers if n is not None), default=None)
 
 
 def _lives(effect_size: float, alpha: float, power: float, alternative: str) -> int | None:

@@ -12,8 +12,10 @@ def effects_of_disk(latency_ms: float, facts: Mapping[str, Fact], source: str) -
 
     `latency_ms` is that of the slowest kind of request of the disk, and `source` is the run in words, as a part of a sentence.
     """
-    found = {title: (_value(facts, f"{name}_good_up_to"), _value(facts, f"{name}_hurts_from")) for name, title in METRICS.items()}
-    decided = {title: bounds for title, bounds in found.items() if bounds != (None, None)}
+    bounds_of = {
+        title: (_value(facts, f"{name}_good_up_to"), _value(facts, f"{name}_hurts_from")) for name, title in METRICS.items()
+    }
+    decided = {title: bounds for title, bounds in bounds_of.items() if bounds != (None, None)}
     if not decided:
         return
     yield f"A disk of {number(latency_ms)} ms has these effects on a server, by the tests of {source}:"

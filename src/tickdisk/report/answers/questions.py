@@ -63,8 +63,8 @@ class Context:
 
     def verdict(self, claim: str) -> AnyWord | None:
         """Returns the verdict of a claim, or None if no study states the claim."""
-        found = self.evidence.claims.get(claim)
-        return None if found is None else found.verdict
+        stated = self.evidence.claims.get(claim)
+        return None if stated is None else stated.verdict
 
     def bound(self, claim: str, *, kept: str, missed: str, otherwise: str) -> str:
         """Returns the text for the verdict on a bound. `otherwise` is for one that is not decided, or that no study states."""
@@ -77,10 +77,10 @@ class Context:
         The text is `few` if fewer things were counted than a verdict needs, and `counted` is the word for them. Otherwise it is
         `other`, in which "{reason}" is replaced.
         """
-        found = self.evidence.claims.get(claim)
-        if found is None or found.verdict != "not valid":
+        stated = self.evidence.claims.get(claim)
+        if stated is None or stated.verdict != "not valid":
             return ""
-        return few if has_too_few(found, counted) else other.format(reason=reasons([found]))
+        return few if has_too_few(stated, counted) else other.format(reason=reasons([stated]))
 
     def told(self, claim: str) -> ServerResult:
         """Returns the result on `server` for a claim. Its outcome is "not run" if no study states the claim."""
@@ -91,8 +91,8 @@ class Context:
         return [self.told(claim), *(self._told(server, f"{prefix}{claim}") for prefix, server in self.others.items())]
 
     def _told(self, server: str, claim: str) -> ServerResult:
-        found = self.evidence.claims.get(claim)
-        return ServerResult(server, found, None if found is None else self.evidence.facts[found.effect])
+        stated = self.evidence.claims.get(claim)
+        return ServerResult(server, stated, None if stated is None else self.evidence.facts[stated.effect])
 
     def latency(self, arm: Arm) -> str:
         """Returns the nominal latency of an arm as text."""

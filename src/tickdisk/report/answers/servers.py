@@ -12,5 +12,5 @@ def other_servers(evidence: Evidence) -> dict[str, str]:
 
     Such a beginning is `other_servers.NAME.`. The result is empty if this study did not run.
     """
-    found = ((match[1], str(fact.word)) for name, fact in evidence.facts.items() if (match := _TITLE.match(name)))
-    return dict(found)
+    titles = ((match[1], str(fact.word)) for name, fact in evidence.facts.items() if (match := _TITLE.match(name)))
+    return dict(titles)

@@ -113,15 +113,15 @@ def cases(
         for name, (costs, readings) in VARIANTS.items()
         for algorithm in ALGORITHMS
     ]
-    found: dict[tuple[int, float], tuple[str, ...]] = {}
+    names_of: dict[tuple[int, float], tuple[str, ...]] = {}
     for sweep_name, points in (
         ("rate", [(rate, DEFAULT_SKEW) for rate in rates]),
         ("skew", [(DEFAULT_RATE, skew) for skew in skews]),
         ("anchor", [(rate, DEFAULT_SKEW) for rate in anchors]),
     ):
         for point in points:
-            found[point] = (*found.get(point, ()), sweep_name)
-    made = [Case(names, STATED, ZipfTrace(rate, skew, seed), stated, ticks) for (rate, skew), names in found.items()]
+            names_of[point] = (*names_of.get(point, ()), sweep_name)
+    made = [Case(names, STATED, ZipfTrace(rate, skew, seed), stated, ticks) for (rate, skew), names in names_of.items()]
     made.append(Case(("game",), STATED, GameTrace(seed, units), stated, ticks))
     for rate in sorted({*anchors, max(rates)}):
         made.append(Case(("readings",), VARIED, ZipfTrace(rate, DEFAULT_SKEW, seed), varied, readings_ticks))
@@ -149,7 +149,7 @@ def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sw
         started = perf_counter()
         with ThreadPoolExecutor(cores) as pool:
             outcomes = list(pool.map(lambda case: simulate(case.source, [run for _, run in case.runs], ticks=case.ticks), own))
-        total = sum(outcome.updates for found in outcomes for outcome in found) / 1e6
+        total = sum(outcome.updates for of_case in outcomes for outcome in of_case) / 1e6
         say(f"{what}: {total:,.0f} million updates, counted once per run, in {perf_counter() - started:.1f} s on {cores} cores")
         results += zip(own, outcomes, strict=True)
     return _tables(results)
@@ -188,9 +188,9 @@ def _described(case: Case, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def write_sweep(found: Sweep, folder: Path) -> None:
+def write_sweep(tables: Sweep, folder: Path) -> None:
     """Writes the tables as `checkpoints.parquet`, `ticks.parquet` and, at last, `runs.parquet`, each only when it is whole."""
-    table.write_tables(folder, {name: getattr(found, name) for name in _TABLES})
+    table.write_tables(folder, {name: getattr(tables, name) for name in _TABLES})
 
 
 def read_sweep(folder: Path) -> Sweep:

@@ -21,7 +21,7 @@ class Advice:
     """One sentence, which is to be read after the name of the algorithm."""
 
 
-def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None = None) -> Advice:
+def advise(algorithms: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None = None) -> Advice:
     """Chooses the checkpoint algorithm for a game, from trials of several algorithms at the game's update rate.
 
     An algorithm is eligible if it lengthened no tick by more than `limit_ms` and needed at most `memory_bytes` (no limit if
@@ -30,17 +30,17 @@ def advise(found: pd.DataFrame, *, limit_ms: float, memory_bytes: float | None =
     breaks the limit, the choice is the algorithm that exceeds the limit least. If no algorithm fits into the memory, the choice
     is the algorithm that needs the least memory. In both cases the reason says so.
 
-    `found` has the columns algorithm, added_ms, longest_ms, recovery_s and memory_bytes of `trials`, and one row per algorithm.
-    Raises TickdiskError if `longest_ms` is NaN in every row, because checkpoints took too long for the trials.
+    `algorithms` has the columns algorithm, added_ms, longest_ms, recovery_s and memory_bytes of `trials`, and one row per
+    algorithm. Raises TickdiskError if `longest_ms` is NaN in every row, because checkpoints took too long for the trials.
     """
-    found = found[found["longest_ms"].notna()]
-    if found.empty:
+    algorithms = algorithms[algorithms["longest_ms"].notna()]
+    if algorithms.empty:
         raise TickdiskError(
             "no trial shows what an algorithm adds to a tick, because its checkpoints take too long; give them more time"
         )
-    fits = found if memory_bytes is None else found[found["memory_bytes"] <= memory_bytes]
+    fits = algorithms if memory_bytes is None else algorithms[algorithms["memory_bytes"] <= memory_bytes]
     if fits.empty:
-        least = found.sort_values("memory_bytes").iloc[0]
+        least = algorithms.sort_values("memory_bytes").iloc[0]
         return Advice(
             str(least["algorithm"]),
             keeps=bool(least["longest_ms"] <= limit_ms),

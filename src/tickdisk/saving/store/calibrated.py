@@ -65,14 +65,14 @@ class Calibrated(Record):
         return sum(ns * float(work[name]) for name, ns in self.terms_ns.items()) / 1e6
 
 
-def calibrate(machine: Machine, design: Design, found: pd.DataFrame) -> Calibrated:
+def calibrate(machine: Machine, design: Design, lives: pd.DataFrame) -> Calibrated:
     """Fits the times of the calibrated cost model to trials, so that the model can predict overheads at other update rates.
 
     The fit minimises the squared logarithm of modelled over real `own_ms`, with 0.02 ms added to both, and no term is below 0.
-    Rows of `found` without `own_ms`, and of algorithms that the model does not know, are not used. Raises TickdiskError if no
+    Rows of `lives` without `own_ms`, and of algorithms that the model does not know, are not used. Raises TickdiskError if no
     trial has an `own_ms`, or if the fit does not converge.
     """
-    known = found[found["algorithm"].isin(checkpoint.ALGORITHMS) & found["own_ms"].notna()]
+    known = lives[lives["algorithm"].isin(checkpoint.ALGORITHMS) & lives["own_ms"].notna()]
     if known.empty:
         raise TickdiskError("no trial had enough checkpoints to tell what an algorithm adds; give more time for checkpoints")
     # The median over lives is used, because a life that other programs disturbed must not decide the cost of a checkpoint.
@@ -98,16 +98,16 @@ def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) ->
     """
     level = np.maximum(real_ms, 0) + _FLOOR_MS
     first, _ = nnls(work / level[:, None], real_ms / level)
-    found = least_squares(
+    fit = least_squares(
         lambda terms: np.log((work @ terms + _FLOOR_MS) / level),
         first + _FIRST_NS,
         bounds=(0, np.inf),
         x_scale="jac",
         max_nfev=10_000,
     )
-    if not found.success:
-        raise TickdiskError(f"the cost model does not settle on terms ({found.message}); give more lives")
-    return np.asarray(found.x)
+    if not fit.success:
+        raise TickdiskError(f"the cost model does not settle on terms ({fit.message}); give more lives")
+    return np.asarray(fit.x)
 
 
 def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:

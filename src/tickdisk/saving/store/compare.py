@@ -103,8 +103,8 @@ class Comparison:
 
 
 def _interval(values: "pd.Series[float]", alpha: float) -> tuple[float, float]:
-    found = quantile(values.dropna(), 0.5, level=1 - 2 * alpha)
-    return (found.low, found.high) if found else (math.nan, math.nan)
+    interval = quantile(values.dropna(), 0.5, level=1 - 2 * alpha)
+    return (interval.low, interval.high) if interval else (math.nan, math.nan)
 
 
 def _ranks(real: pd.Series, model: pd.Series) -> float:
@@ -131,29 +131,30 @@ def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], No
     return Comparison(calibrated, fitted, tested.merge(predicted, on=["rate", "algorithm"], how="left"))
 
 
-def lines(found: Comparison, alpha: float) -> Iterator[str]:
+def lines(comparison: Comparison, alpha: float) -> Iterator[str]:
     """Yields a summary of a comparison for the screen: a line for each algorithm and for each fitted term, and two about the
     writer. The interval has confidence 1 - alpha.
     """
-    for row in found.summary(alpha).itertuples():
+    for row in comparison.summary(alpha).itertuples():
         yield (
             f"{row.algorithm:28} rank correlation {row.ranks:5.2f}; overhead over the real one: paper's model "
             f"{row.model_least:.2f} to {row.model_most:.2f}, calibrated {row.calibrated_least:.2f} to {row.calibrated_most:.2f}, "
             f"within {WITHIN:.0%} at {row.within} of {row.rates} rates; "
             f"time of a checkpoint over the real one {row.time_least:.2f} to {row.time_most:.2f}"
         )
-    for name, ns in found.calibrated.terms_ns.items():
+    for name, ns in comparison.calibrated.terms_ns.items():
         yield f"{name:16} {ns:12.2f} ns"
-    share = found.slower(alpha)
+    share = comparison.slower(alpha)
     ends = f"[{share.low:+.1%}, {share.high:+.1%}] ({1 - alpha:.0%} interval)"
     yield f"updates of the shadow take {share.value:+.1%} {ends} longer during a checkpoint, by {share.n} lives"
-    yield f"the writer passes an object in {found.calibrated.pass_ns:.0f} ns, and a sync takes {found.calibrated.sync_ms:.1f} ms"
+    model = comparison.calibrated
+    yield f"the writer passes an object in {model.pass_ns:.0f} ns, and a sync takes {model.sync_ms:.1f} ms"
 
 
-def write_comparison(found: Comparison, folder: Path) -> None:
+def write_comparison(comparison: Comparison, folder: Path) -> None:
     """Writes `fitted.parquet`, `tested.parquet` and, at last, `calibrated.json` to a folder, each only when it is whole."""
-    table.write_tables(folder, {name: getattr(found, name) for name in _TABLES})
-    record.write(folder / "calibrated.json", found.calibrated)
+    table.write_tables(folder, {name: getattr(comparison, name) for name in _TABLES})
+    record.write(folder / "calibrated.json", comparison.calibrated)
 
 
 def read_comparison(folder: Path) -> Comparison:

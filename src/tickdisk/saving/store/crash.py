@@ -224,11 +224,11 @@ def campaign(
                     raise failure(own, child.returncode, child.stderr.read() if child.stderr else b"")
                 how, words = ender.end(child, board, number=number)
             board.close()
-        found = recover(folder, setting.cells)
-        if found.tick < truth.tick:
-            gone = f"only tick {found.tick} was recovered after crash {number}, and tick {truth.tick} was there before it"
+        state = recover(folder, setting.cells)
+        if state.tick < truth.tick:
+            gone = f"only tick {state.tick} was recovered after crash {number}, and tick {truth.tick} was there before it"
             raise TickdiskError(f"{folder}, algorithm {setting.algorithm}: {gone}")
-        truth.play(own.updates.open(), found.tick - truth.tick)
+        truth.play(own.updates.open(), state.tick - truth.tick)
         yield Crash(
             algorithm=setting.algorithm,
             how=how,
@@ -236,11 +236,11 @@ def campaign(
             phases=(PHASES[words[0]], PHASES[words[1]], PHASES[words[2]]),
             tick=words[_TICK],
             committed=words[_COMMITTED],
-            recovered=found.tick,
-            image_tick=found.image_tick,
-            is_exact=found.digest == truth.digest(),
-            is_lost=found.tick < words[_COMMITTED],
-            findings=len(found.findings),
+            recovered=state.tick,
+            image_tick=state.image_tick,
+            is_exact=state.digest == truth.digest(),
+            is_lost=state.tick < words[_COMMITTED],
+            findings=len(state.findings),
         )
 
 

@@ -178,14 +178,14 @@ def live(setting: Setting) -> Life:
             _, errors = child.communicate()
             if child.returncode != 0:
                 raise failure(setting, child.returncode, errors)
-        found = record.read(Played, result)
+        played = record.read(Played, result)
     return Life(
         setting=setting,
-        found=found.found,
-        last=found.last,
-        ticks=_table(found.ticks, _TICKS),
-        checkpoints=_table(found.checkpoints, _CHECKPOINTS),
-        memory_bytes=found.memory,
+        found=played.found,
+        last=played.last,
+        ticks=_table(played.ticks, _TICKS),
+        checkpoints=_table(played.checkpoints, _CHECKPOINTS),
+        memory_bytes=played.memory,
     )
 
 

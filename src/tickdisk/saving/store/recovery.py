@@ -45,20 +45,20 @@ def cells_in(folder: Path, cells: int | None = None) -> int:
     if not folder.is_dir():
         raise StoreRefused(f"{folder} does not exist; name the folder of a store")
     try:
-        is_store, found = store_look(str(folder))
+        is_store, stored = store_look(str(folder))
     except OSError as error:
         raise TickdiskError(f"{folder} cannot be read: {error}") from error
     if not is_store:
         raise StoreRefused(
             f"{folder} has no store: no file in it is an image, a checkpoint or a log of actions; name the folder of a store"
         )
-    if found is None:
+    if stored is None:
         if cells is None:
             raise StoreRefused(f"{folder} has no whole checkpoint that says how large the state is; give --rows as in its run")
         return cells
-    if cells is not None and -(-cells // OBJECT_CELLS) * OBJECT_CELLS != found:
-        raise StoreRefused(f"{folder} has a state of {found:,} cells, not of {cells:,}; leave --rows out to use its own size")
-    return found
+    if cells is not None and -(-cells // OBJECT_CELLS) * OBJECT_CELLS != stored:
+        raise StoreRefused(f"{folder} has a state of {stored:,} cells, not of {cells:,}; leave --rows out to use its own size")
+    return stored
 
 
 def recover(folder: Path, cells: int) -> Recovered:

@@ -90,7 +90,7 @@ def study(
         own = replace(design, state=state, rates=[game.updates_per_tick], skew=game.skew, algorithms=ALGORITHMS)
         own = replace(own, one_by_one=False, save_s=game.save_s, rest_s=game.save_s / 3)
         with device.up(game.device, size_bytes=device_bytes(state, full_every=full_every)) as mounted:
-            found = trials(replace(own, folder=mounted.mount_point), say)
+            lives = trials(replace(own, folder=mounted.mount_point), say)
         described: dict[str, Any] = {
             "game": game.name,
             "state_bytes": state.objects * state.object_bytes,
@@ -98,14 +98,14 @@ def study(
             "device": game.device.name,
             "tick_hz": own.tick_hz,
         }
-        tables.append(found.assign(**described))
+        tables.append(lives.assign(**described))
     return Findings(comparison, pd.concat(tables, ignore_index=True))
 
 
-def write_study(found: Findings, folder: Path) -> None:
+def write_study(findings: Findings, folder: Path) -> None:
     """Writes `games.parquet` and the files of `write_comparison`, with `calibrated.json` at last, each only when it is whole."""
-    table.write_tables(folder, {"games": found.games})
-    write_comparison(found.comparison, folder)
+    table.write_tables(folder, {"games": findings.games})
+    write_comparison(findings.comparison, folder)
 
 
 def read_study(folder: Path) -> Findings:

@@ -172,8 +172,8 @@ def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, flo
             os.fsync(descriptor)
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(descriptor)
-        found = recover(setting.folder, setting.cells)
-        return life, found.restore_s + found.replay_s
+        state = recover(setting.folder, setting.cells)
+        return life, state.restore_s + state.replay_s
 
 
 def life_summary(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
