@@ -23,7 +23,11 @@ def unpack(folder: Path) -> None:
     shutil.copytree(ROOT / "workflow", folder / "workflow")  # typst reads no file outside the project's folder
     unpacked = zstandard.ZstdDecompressor().decompress((KEPT / "run.tar.zst").read_bytes(), max_output_size=1 << 28)
     with tarfile.open(fileobj=io.BytesIO(unpacked)) as files:
-        files.extractall(folder / "results", filter="data")
+        for member in files:
+            if (content := files.extractfile(member)) is not None:
+                path = folder / "results" / member.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
 
 
 def source(cell: dict[str, Any]) -> str:

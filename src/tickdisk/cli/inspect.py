@@ -74,6 +74,7 @@ def inspect(
     in the trace" for what a trace does not tell.
     """
     from tickdisk import formats, studies
+    from tickdisk.stats import ALPHA
 
     if not as_json:
         check_new_folder(output)
@@ -97,7 +98,7 @@ def inspect(
 
     loads = [load_of(traces, ""), *([load_of(compare, "compare.")] if compare else [])]
     replayed = None if simulate is None else _replayed(loads[0].traces[0], format_name, simulate)
-    results, counts = studies.describe_traces(loads, published=in_project(_PUBLISHED), progress=ReadingProgress())
+    results, counts = studies.describe_traces(loads, published=in_project(_PUBLISHED), alpha=ALPHA, progress=ReadingProgress())
     if as_json:
         print(json.dumps(studies.inspected_as_json(results, counts, replayed), indent=2))
         return

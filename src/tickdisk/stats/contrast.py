@@ -18,8 +18,8 @@ class Contrast:
     """The effect of an arm on a metric, as the contrasts of n server lives show it. `contrast` returns it.
 
     Every ratio is arm over baseline. A value that n lives cannot estimate is NaN. The contrast of a life is a log ratio, so the
-    intervals are those of Student's t test on the log scale. They cover the true ratio in 95 % of experiments if contrasts are
-    normal, and in about as many if their tails are heavy (tests/test_stats_coverage.py).
+    intervals are those of Student's t test on the log scale. They cover the true ratio as often as they promise if
+    contrasts are normal, and about as often if their tails are heavy (tests/test_stats_coverage.py).
     """
 
     n: int

@@ -94,7 +94,7 @@ def describe_traces(
     given: Sequence[Given],
     *,
     published: Path = Path(PUBLISHED),
-    alpha: float = stats.ALPHA,
+    alpha: float,
     progress: Callable[[Trace], None] = lambda _: None,
 ) -> tuple[Results, list[formats.Counts]]:
     """Describes each load, and returns with the results the counts of all traces in their order.
@@ -161,7 +161,8 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
             raise TickdiskError(
                 "margin decides claims about a run, and nothing is claimed about traces; leave one of the two out"
             )
-        results, _ = describe_traces([Given([Path(path) for path in traces.split(":")])], published=Path(published))
+        given = [Given([Path(path) for path in traces.split(":")])]
+        results, _ = describe_traces(given, published=Path(published), alpha=stats.ALPHA)
         return results
     planned = read_plan(Path(plan))
     main = planned.config.server
