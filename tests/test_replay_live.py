@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from records_of import plan_in
 from replay_trace import ROOT, made_by_hand, requests_table, row
 
 from tickdisk import device, replay
@@ -51,7 +52,7 @@ def test_the_experiment_from_capture_to_claims(captured: Path, tmp_path: Path) -
     timings = table.read("replay", tmp_path / "out" / "tickdisk_slow.parquet")
     assert (timings["issued_ns"] - timings["due_ns"]).equals((timings["lag_ns"] + timings["lost_ns"]).astype("int64"))
     assert len(said) == 6
-    study = replay_study(str(tmp_path / "out" / "replay.json"))
+    study = replay_study(plan_in(tmp_path), replay=str(tmp_path / "out" / "replay.json"), seed=None)
     verdicts = {claim.id: claim.verdict for claim in study.statement.claims}
     assert verdicts["replay.nothing_lost"] == "kept"
     assert verdicts["replay.time_lost_to_the_device"] == "different"

@@ -91,8 +91,8 @@ def test_a_missing_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_world_is_what_it_says(world: Path) -> None:
     again = Luanti().make_world(world, SPEC, world.parent / "logs")
-    assert again["map_sha256"] == hashlib.sha256((world / "map.sqlite").read_bytes()).hexdigest()
-    assert again["blocks_generated"] == 3 * 3 * 125
+    assert again.map_sha256 == hashlib.sha256((world / "map.sqlite").read_bytes()).hexdigest()
+    assert again.blocks_generated == 3 * 3 * 125
     with closing(sqlite3.connect(world / "map.sqlite")) as database:
         positions = {row[0] for row in database.execute("SELECT pos FROM blocks")}
     # pos = z 4096^2 + y 4096 + x, in blocks: all 125 blocks around each place are stored.
