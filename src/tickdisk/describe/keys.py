@@ -94,11 +94,11 @@ def _hints(described: type[Any]) -> dict[str, Any]:
 def _units(described: type[Any]) -> dict[str, str]:
     """Returns the units that the fields of a class name."""
     if issubclass(described, BaseModel):
-        said = {name: tuple(field.metadata) for name, field in described.model_fields.items()}
+        metadata = {name: tuple(field.metadata) for name, field in described.model_fields.items()}
     else:
         hints = get_type_hints(described, include_extras=True)
-        said = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
-    return {name: about.name for name, own in said.items() for about in own if isinstance(about, Unit)}
+        metadata = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: unit.name for name, values in metadata.items() for unit in values if isinstance(unit, Unit)}
 
 
 def _property(described: type[Any], name: str) -> Key:
