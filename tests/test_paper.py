@@ -18,10 +18,11 @@ from tickdisk.project import write_plan
 from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies.statement import Statement
+from tickdisk.studies.statement import Statement, read_claims, read_facts
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "workflow/paper"
+RUNS = (ROOT / "tests/kept", ROOT / "data/reference/paper")
 PROSE = sorted((TEMPLATES / "sections").glob("*.typ"))
 
 
@@ -61,6 +62,21 @@ def test_the_paper_is_set_whatever_came_out(
 
 def _text() -> str:
     return "\n".join(path.read_text() for path in [*PROSE, TEMPLATES / "paper.typ"])
+
+
+def test_every_fact_and_claim_that_is_named_was_stated_by_a_run() -> None:
+    """A name that ends in a dot or an underscore, or that the template adds to, is the beginning of one."""
+    stated = {name for run in RUNS for name in (*read_facts(run), *read_claims(run))}
+    studies = "|".join(sorted({name.partition(".")[0] for name in stated}))
+    named = [
+        (path.name, name, is_begun or name.endswith((".", "_")))
+        for path in TEMPLATES.rglob("*.typ")
+        for name, is_begun in re.findall(rf'"((?:{studies})\.[^"\s]*)"(\s*\+|, \[)?', path.read_text())
+        if not name.endswith(".json")
+    ]
+    assert len(named) > 100
+    for place, name, is_begun in named:
+        assert name in stated or (is_begun and any(each.startswith(name) for each in stated)), f"{place}: nothing is called {name}"
 
 
 def test_every_figure_and_table_is_referred_to_and_every_source_is_cited() -> None:

@@ -1,7 +1,7 @@
 """The parts of a study, and what a notebook has of it: its results, the statement made from them, its figures and tables."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -12,6 +12,7 @@ from IPython.display import SVG, Markdown
 from tickdisk import plot
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import write_text
 from tickdisk.studies.parameters import check_parameters
 from tickdisk.studies.statement import Figures, Statement
 
@@ -35,6 +36,8 @@ class Study(Generic[Results]):
     """Functions that draw the figures, by name. Each raises TickdiskError if the results do not have its figure."""
     tables: Mapping[str, Callable[[Results], pd.DataFrame]]
     """Functions that make the tables, by name. Each raises TickdiskError if the results lack its table."""
+    _drawn: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The figures that were drawn, as the texts of SVG files, because a notebook saves each figure and also shows it."""
 
     def __post_init__(self) -> None:
         """Tells pandas to show the texts in tables at full length."""
@@ -45,9 +48,8 @@ class Study(Generic[Results]):
 
         Raises TickdiskError if the study has no figure of this name.
         """
-        draw = _one(self.figures, name, "figure")
         try:
-            return SVG(data=plot.to_svg(draw(self.results)))  # type: ignore[no-untyped-call]
+            return SVG(data=self._svg(name))  # type: ignore[no-untyped-call]
         except TickdiskError as error:
             return Markdown(f"No figure: {error}")  # type: ignore[no-untyped-call]
 
@@ -77,10 +79,10 @@ class Study(Generic[Results]):
         if output is None:
             return f"{counts}, not written (output is None)"
         folder, lacking = Path(output), dict.fromkeys(self.figures, "")
-        for name, draw in self.figures.items():
+        for name in self.figures:
             path = folder / "figures" / f"{name}.svg"
             try:
-                plot.save_svg(draw(self.results), path)
+                write_text(path, self._svg(name))
             except TickdiskError as error:
                 path.unlink(missing_ok=True)
                 lacking[name] = str(error)
@@ -88,6 +90,12 @@ class Study(Generic[Results]):
         record.write(folder / "figures.json", figures)
         self.statement.save(folder)
         return f"{counts} in {folder}"
+
+    def _svg(self, name: str) -> str:
+        draw = _one(self.figures, name, "figure")
+        if name not in self._drawn:
+            self._drawn[name] = plot.to_svg(draw(self.results))
+        return self._drawn[name]
 
 
 @dataclass(frozen=True)
