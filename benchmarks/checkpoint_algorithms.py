@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tickdisk.foundation import temporary
 from tickdisk.saving.checkpoint import State
-from tickdisk.saving.store import ALGORITHMS, Design, trials
+from tickdisk.saving.store import ALGORITHMS, TrialDesign, trials
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=64_000, help="updates per tick")
     arguments = parser.parse_args()
     with temporary.folder(arguments.folder) as own:
-        design = Design(own, State(), rates=[arguments.rate], algorithms=ALGORITHMS)
+        design = TrialDesign(own, State(), rates=[arguments.rate], algorithms=ALGORITHMS)
         found = trials(design, lambda _: None)
         singly = trials(replace(design, one_by_one=True), lambda _: None).set_index("algorithm")
     size_mb = design.state.objects * design.state.object_bytes / 1e6

@@ -3,7 +3,7 @@
 import argparse
 from time import perf_counter
 
-from tickdisk.saving.checkpoint import ALGORITHMS, GameTrace, Input, Run, ZipfTrace, simulate
+from tickdisk.saving.checkpoint import ALGORITHMS, GameTrace, Input, Simulation, ZipfTrace, simulate
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     for name, source in inputs.items():
         updates, made_ns, _, _ = source.open().simulate([], ticks, source.state.object_cells)
         started = perf_counter()
-        outcomes = simulate(source, [Run(algorithm) for algorithm in ALGORITHMS], ticks=ticks)
+        outcomes = simulate(source, [Simulation(algorithm) for algorithm in ALGORITHMS], ticks=ticks)
         seconds = perf_counter() - started
         print(f"{name}: made {updates / made_ns * 1e3:.0f}, all together {len(outcomes) * updates / seconds / 1e6:.0f}")
         for outcome in outcomes:

@@ -9,7 +9,7 @@ import pytest
 
 from tickdisk import TickdiskError
 from tickdisk.calibrate import fio
-from tickdisk.calibrate.fio import Answer, Job, Target, parse_answer, parse_log, run_job
+from tickdisk.calibrate.fio import Job, JobFigures, Target, parse_answer, parse_log, run_job
 
 RECORDED = """\
 0, 103033, 0, 4096, 0
@@ -72,7 +72,7 @@ def test_answer(tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     job = {"jobname": "x", "error": 0, "read": {"total_ios": 3}, "write": {"total_ios": 2}, "usr_cpu": 12.5, "sys_cpu": 50.0}
     path.write_text(json.dumps({"jobs": [job]}))
-    assert parse_answer(path) == Answer({"read": 3, "write": 2}, 0.625)
+    assert parse_answer(path) == JobFigures({"read": 3, "write": 2}, 0.625)
     path.write_text(json.dumps({"jobs": [{**job, "error": 28}]}))
     with pytest.raises(TickdiskError, match="error 28"):
         parse_answer(path)
@@ -104,7 +104,7 @@ def test_requests_asked_for_are_requests_logged(tmp_path: Path) -> None:
 
 
 def test_lost_lines_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tickdisk.calibrate.fio.parse_answer", lambda _: Answer({"read": 0, "write": 24}, 0.5))
+    monkeypatch.setattr("tickdisk.calibrate.fio.parse_answer", lambda _: JobFigures({"read": 0, "write": 24}, 0.5))
     with pytest.raises(TickdiskError, match=r"its log holds .*23.* and its answer says .*24"):
         run_job(Job("pwrite_fsync", "random", 4096, 1, requests=23), _target(tmp_path), tmp_path / "fio")
 

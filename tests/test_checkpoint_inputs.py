@@ -137,7 +137,7 @@ def test_a_recorded_trace_is_the_same_from_parquet_and_npz(tmp_path: Path) -> No
         assert trace.counts.tolist() == [2, 0, 1, 0, 1]
         assert trace.cells.tolist() == [600, 2, 3, 3]
         assert (trace.state.rows, trace.state.objects) == (601, 5)
-        outcome = checkpoint.simulate(trace, [checkpoint.Run("copy_on_update")], ticks=99)[0]
+        outcome = checkpoint.simulate(trace, [checkpoint.Simulation("copy_on_update")], ticks=99)[0]
         assert (outcome.updates, len(outcome.ticks)) == (4, 5)
 
 

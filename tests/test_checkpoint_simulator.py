@@ -61,7 +61,7 @@ def test_the_native_simulator_agrees_exactly_with_the_oracle(case: Case) -> None
 
 def outcomes(rate: int, ticks: int = 130, **readings: object) -> dict[str, checkpoint.Outcome]:
     read = checkpoint.Readings(**readings)  # type: ignore[arg-type]
-    runs = [checkpoint.Run(algorithm, readings=read) for algorithm in checkpoint.ALGORITHMS]
+    runs = [checkpoint.Simulation(algorithm, readings=read) for algorithm in checkpoint.ALGORITHMS]
     found = checkpoint.simulate(checkpoint.ZipfTrace(rate), runs, ticks=ticks)
     return dict(zip(checkpoint.ALGORITHMS, found, strict=True))
 
@@ -122,7 +122,7 @@ def test_methods_that_copy_dirty_objects_at_once_cost_more_than_a_full_copy_at_a
     names: tuple[checkpoint.Algorithm, ...] = ("naive_snapshot", "atomic_copy_dirty_objects", "partial_redo")
     added_ms = {}
     for bit_ns in (0, 2):
-        runs = [checkpoint.Run(name, checkpoint.Costs(bit_ns=bit_ns)) for name in names]
+        runs = [checkpoint.Simulation(name, checkpoint.Costs(bit_ns=bit_ns)) for name in names]
         outcomes = checkpoint.simulate(checkpoint.ZipfTrace(256_000, 0.8, 42), runs, ticks=61)
         added_ms[bit_ns] = [outcome.overhead_ms for outcome in outcomes]
     full, *eager = added_ms[2]

@@ -25,7 +25,7 @@ from tickdisk.calibrate import measure as calibrate_measure
 from tickdisk.cli import app
 from tickdisk.describe import entry
 from tickdisk.describe import keys as keys_module
-from tickdisk.describe.entry import Block, unit_of, written
+from tickdisk.describe.entry import DescribedTable, unit_of, written
 from tickdisk.describe.keys import Key, column_kind, keys_of_class, keys_of_table, kind_of
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
@@ -43,7 +43,7 @@ LIFE = "results/runs/CELL/LIFE"
 MANIFEST = "results/runs/CELL/manifest.json"
 
 
-def blocks(name: str) -> dict[str, describe.Block]:
+def blocks(name: str) -> dict[str, describe.DescribedTable]:
     """Returns the blocks of an entry, by title."""
     return {block.title: block for block in ENTRIES[name].blocks}
 
@@ -112,15 +112,15 @@ def test_the_example_runs_on_tables_of_a_life(
 
 def test_every_column_has_a_description_and_every_description_a_column() -> None:
     key = Key("start_ns", "integer")
-    assert [row.unit for row in Block("", (key,), {"start_ns": "The start."}).rows("a.json")] == ["ns"]
+    assert [row.unit for row in DescribedTable("", (key,), {"start_ns": "The start."}).rows("a.json")] == ["ns"]
     with pytest.raises(TickdiskError, match=r"^a\.json: start_ns: no description; add one to tickdisk\.describe$"):
-        Block("", (key,), {}).rows("a.json")
+        DescribedTable("", (key,), {}).rows("a.json")
     with pytest.raises(
         TickdiskError, match=r"^a\.json: end_ns: described, but the file has no such key; remove it from tickdisk\.describe$"
     ):
-        Block("", (key,), {"start_ns": "The start.", "end_ns": "The end."}).rows("a.json")
+        DescribedTable("", (key,), {"start_ns": "The start.", "end_ns": "The end."}).rows("a.json")
     with pytest.raises(TickdiskError, match="end: described, but the file has no such key"):
-        Block("", (key,), {"start_ns": "The start."}, {"end": "ns"}).rows("a.json")
+        DescribedTable("", (key,), {"start_ns": "The start."}, {"end": "ns"}).rows("a.json")
 
 
 def test_descriptions_are_whole_sentences() -> None:
@@ -223,10 +223,10 @@ def test_tables_of_the_sweep_are_as_described(tmp_path: Path) -> None:
 def test_files_of_the_store_are_as_described(tmp_path: Path) -> None:
     """A real life of a tenth of a second, and what the study adds to its row."""
     algorithm = "copy_on_update"
-    design = store.Design(
+    design = store.TrialDesign(
         tmp_path, checkpoint.State(rows=10_000), [100], [algorithm], tick_hz=200, warm_up_s=0.1, save_s=0.3, rest_s=0.1, cycles=1
     )
-    machine = store.Machine(
+    machine = store.CostParameters(
         state_bytes=400_384, copy_all_ns=80_000, copy_random_ns=150, lock_ns=3, bit_ns=0.5, disk_bytes_per_s=20e6
     )
     calibrated = store.Calibrated(machine=machine, terms_ns=dict.fromkeys(store.TERMS, 1.0), pass_ns=700, sync_ms=1)
@@ -234,7 +234,7 @@ def test_files_of_the_store_are_as_described(tmp_path: Path) -> None:
     tested = lived.merge(store.predict(calibrated, design, [algorithm]), on=["rate", "algorithm"], how="left")
     added = {"game": "small", "state_bytes": 400_384, "skew": 0.8, "device": "sata_ssd", "tick_hz": 200.0}
     assert dict_with(study, "game") == added.keys()
-    found = store.Findings(store.Comparison(calibrated, lived, tested), lived.assign(**added))
+    found = store.StoreFindings(store.ModelComparison(calibrated, lived, tested), lived.assign(**added))
     store.write_study(found, tmp_path / "study")
     fitted = columns("results/store/fitted.parquet")
     assert columns_of(tmp_path / "study/fitted.parquet") == fitted

@@ -143,7 +143,7 @@ def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
     table.write("requests", tmp_path / "requests.parquet", requests_table(rows))
     said: list[str] = []
     slow = DeviceModel(name="slow", read_latency_ns=10**6, write_latency_ns=0, flush_latency_ns=2 * 10**6)
-    bench = replay.Bench(slow, 0, (replay.TICKDISK, replay.FIO), backend="simulated")
+    bench = replay.ReplayBench(slow, 0, (replay.TICKDISK, replay.FIO), backend="simulated")
     made = replay.experiment(tmp_path, None, [bench], seconds=1, size_bytes=64 << 20, output=tmp_path / "out", say=said.append)
     (run,) = made.runs
     assert (run.tool, run.backend, run.file_system, run.device_requests) == ("tickdisk", "simulated", None, None)

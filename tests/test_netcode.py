@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tickdisk import netcode
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.netcode.life import Life
+from tickdisk.netcode.life import StackLife
 from tickdisk.netcode.schedule import GROUP, Schedule, Step
-from tickdisk.netcode.study import Design, cases
+from tickdisk.netcode.study import StackSizes, cases
 
 MS, S = 1_000_000, 1_000_000_000
 COUNTS = st.lists(st.integers(0, 60), min_size=1, max_size=4, unique=True).map(lambda found: tuple(sorted(found)))
@@ -82,7 +82,7 @@ def test_a_load_that_cannot_be_is_one_sentence(attendance: netcode.Attendance, s
 
 def record(
     *, clients_ns: int = 0, lag_ns: int = 0, is_answered: bool = False, there: int = 2, lost: tuple[str, ...] = ()
-) -> Life:
+) -> StackLife:
     """A life with one step of a second: two players, 60 updates, of which player 2 misses one and gets one late."""
     begin_ns = 10 * S
     updates = pd.DataFrame(
@@ -113,7 +113,7 @@ def record(
         }
     )
     threads = [("server", 1, 0, 120 * MS), ("server", 2, 0, 80 * MS), ("clients", 3, 0, clients_ns)]
-    return Life(
+    return StackLife(
         netcode.Setting("tcp", netcode.Attendance((2,))),
         Schedule((Step(2, 0, S),), ()),
         begin_ns,
@@ -203,7 +203,7 @@ def test_the_published_layout(tmp_path: Path) -> None:
     assert lines[3] == "1.000;25.000;3;61000;70"
 
 
-DESIGN = Design(2, ("tcp", "kcp"), (2, 4), (1, 3), 2, has_far=True, control="tcp", ramp_s=1, steady_s=2)
+DESIGN = StackSizes(2, ("tcp", "kcp"), (2, 4), (1, 3), 2, has_far=True, control="tcp", ramp_s=1, steady_s=2)
 
 
 def test_a_run_has_every_arm_in_another_order_and_the_same_seed_repeats_it() -> None:
@@ -225,6 +225,6 @@ def test_a_run_has_every_arm_in_another_order_and_the_same_seed_repeats_it() -> 
 
 def test_controls_need_a_stack_that_is_compared(tmp_path: Path) -> None:
     with pytest.raises(TickdiskError, match=r"the stack quic, which is none of tcp, kcp"):
-        netcode.study(Design(**{**vars(DESIGN), "control": "quic"}), 1, tmp_path, print)
+        netcode.study(StackSizes(**{**vars(DESIGN), "control": "quic"}), 1, tmp_path, print)
     with pytest.raises(TickdiskError, match=r"lives\.parquet is missing"):
         netcode.read_study(tmp_path)

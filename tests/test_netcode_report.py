@@ -15,7 +15,7 @@ from simulated_runs import linear, write_runs
 from tickdisk import netcode, stats, studies
 from tickdisk.config import load_config, parse_config
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.netcode.study import Findings
+from tickdisk.netcode.study import StackFindings
 from tickdisk.project import read_plan, write_plan
 from tickdisk.studies.netcode.compute import load_published
 
@@ -28,7 +28,7 @@ RISES = {"tcp": 6.0, "kcp": 3.0, "quic": 1.0, "snapshots": 1.5}
 """RTT with 200 players over that with 20."""
 
 
-def made(**changed: float) -> Findings:
+def made(**changed: float) -> StackFindings:
     """Returns tables of a study in which RTT rises evenly, and activity adds 5 ms to all stacks but that of snapshots."""
     rng = np.random.default_rng(3)
     rows, pings = [], []
@@ -73,10 +73,10 @@ def made(**changed: float) -> Findings:
         {"run": run, "arm": arm, "stack": stack, "players": list(players), **whole}
         for run, (arm, stack, players) in product(range(RUNS), planned)
     ]
-    return Findings(pd.DataFrame(lives), pd.DataFrame(rows), pd.DataFrame(pings))
+    return StackFindings(pd.DataFrame(lives), pd.DataFrame(rows), pd.DataFrame(pings))
 
 
-def study_of(found: Findings, folder: Path, planned: Path | None = None) -> studies.Study:
+def study_of(found: StackFindings, folder: Path, planned: Path | None = None) -> studies.Study:
     cells = () if planned is None else read_plan(planned).cells
     config = load_config().model_dump(mode="json")
     design = config["scales"][config["scale"]]["netcode"]
@@ -231,7 +231,7 @@ def test_a_life_that_failed_is_told_where_its_steps_are_missing(tmp_path: Path) 
     }
     lives = found.lives.copy()
     lives.loc[of_life["lives"], ["is_equal", "failed"]] = [False, "the server ended before its players"]
-    study = study_of(Findings(lives, found.steps[~of_life["steps"]], found.pings[~of_life["pings"]]), tmp_path)
+    study = study_of(StackFindings(lives, found.steps[~of_life["steps"]], found.pings[~of_life["pings"]]), tmp_path)
     claims = {claim.id.removeprefix("netcode."): claim for claim in study.statement.claims}
     assert (claims["worlds"].verdict, study.statement["failed"].value, study.statement["lost"].value) == ("kept", 2, 0)
     assert study.statement["not_equal"].value == 0

@@ -13,7 +13,7 @@ from tickdisk import blame, stats
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.studies import other_servers
 from tickdisk.studies.other_servers import Results
-from tickdisk.studies.other_servers.compute import Stalls
+from tickdisk.studies.other_servers.compute import InjectedStalls
 from tickdisk.studies.other_servers.state import state
 from tickdisk.studies.study import Study
 
@@ -89,7 +89,9 @@ def test_stalls_decide_whether_blame_explains_what_they_made_slow(
     def counted(k: int, n: int) -> blame.Count:
         return blame.count(pd.Series([True] * k + [False] * (n - k)), 0.05)
 
-    made = Stalls("dragonfly", "Dragonfly", pd.DataFrame(), counted(*late), counted(*explained), counted(*blamed), True, ())
+    made = InjectedStalls(
+        "dragonfly", "Dragonfly", pd.DataFrame(), counted(*late), counted(*explained), counted(*blamed), True, ()
+    )
     said = state(replace(compared.results, parts=(), stalls=[made]))
     assert tuple(claim.verdict for claim in said.claims) == verdicts
     assert said.facts[f"{PREFIX}.inside_tick.device_stalls.late"].value == late[0]

@@ -76,7 +76,9 @@ def test_every_fact_and_claim_that_is_named_was_stated_by_a_run() -> None:
     ]
     assert len(named) > 100
     for place, name, is_begun in named:
-        assert name in stated or (is_begun and any(each.startswith(name) for each in stated)), f"{place}: nothing is called {name}"
+        assert name in stated or (is_begun and any(each.startswith(name) for each in stated)), (
+            f"{place}: nothing is called {name}"
+        )
 
 
 def test_every_figure_and_table_is_referred_to_and_every_source_is_cited() -> None:

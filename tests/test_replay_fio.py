@@ -12,7 +12,7 @@ from tickdisk.foundation import process, table
 from tickdisk.foundation.errors import TickdiskError
 
 
-def prepared(planned: replay.Plan, target: Path) -> Path:
+def prepared(planned: replay.ReplayPlan, target: Path) -> Path:
     replay.prepare(planned, target, sizes=replay.files_for_fio(planned))
     return target
 

@@ -53,7 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def prepared(planned: replay.Plan, target: Path, files: Path | None) -> Path:
+def prepared(planned: replay.ReplayPlan, target: Path, files: Path | None) -> Path:
     replay.prepare(planned, target, files=files)
     return target
 

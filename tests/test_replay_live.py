@@ -36,7 +36,7 @@ def captured(tmp_path: Path) -> Path:
 def test_the_experiment_from_capture_to_claims(captured: Path, tmp_path: Path) -> None:
     said: list[str] = []
     fast, slow = model("fast", 50_000), model("slow", 6_000_000)
-    benches = [replay.Bench(fast, 20_000, (replay.TICKDISK, replay.FIO)), replay.Bench(slow, 100_000)]
+    benches = [replay.ReplayBench(fast, 20_000, (replay.TICKDISK, replay.FIO)), replay.ReplayBench(slow, 100_000)]
     result = replay.experiment(
         captured, captured.parent / "world", benches, seconds=2, size_bytes=128 << 20, output=tmp_path / "out", say=said.append
     )

@@ -35,7 +35,7 @@ CALL = st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 9), st.sam
 """Thread, pause before the call, its length, its operation, and its file."""
 
 
-def traced(calls: list[tuple[int, int, int, str, int]]) -> tuple[replay.Plan, list[str]]:
+def traced(calls: list[tuple[int, int, int, str, int]]) -> tuple[replay.ReplayPlan, list[str]]:
     """Returns the plan of a trace in which each thread makes its calls one after another, and the operation of each row."""
     ends, rows = dict[int, int](), []
     for thread, pause, length, op, file in calls:
@@ -51,7 +51,7 @@ def traced(calls: list[tuple[int, int, int, str, int]]) -> tuple[replay.Plan, li
     return replay.plan(frame.drop(columns="kind"), root=ROOT), frame["kind"].tolist()
 
 
-def must_precede(plan: replay.Plan, kinds: list[str], order: str) -> set[tuple[int, int]]:
+def must_precede(plan: replay.ReplayPlan, kinds: list[str], order: str) -> set[tuple[int, int]]:
     """The oracle: all pairs of requests of which the first must be completed before the second, by definition."""
     made = plan.requests
     begin, end = made["due_ns"].tolist(), (made["due_ns"] + made["captured_ns"]).tolist()
@@ -99,7 +99,7 @@ def test_each_order_demands_what_the_one_before_it_demands() -> None:
     assert (ready[1] <= ready[2]).all()
 
 
-def program(model: device.DeviceModel) -> replay.Plan:
+def program(model: device.DeviceModel) -> replay.ReplayPlan:
     """Returns the plan of a capture on a model: two threads that read and compute, of which the second waits for the first."""
     rows = [
         row(1, 10 * MS, "read", "map", 4096, offset=0, length=4096),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tickdisk.stats import Contrast, Plan, Roles, contrasts, decide, life_contrasts
+from tickdisk.stats import Contrast, DecisionPlan, Roles, contrasts, decide, life_contrasts
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ METRICS = ("gap_mean_ms", "gap_max_ms", "teleport_mean_ms")
 ARMS = ("baseline", "null", "sham", "dose_1ms", "dose_3ms", "dose_6ms", "dose_12ms", "tick_delay")
 EFFECTS = {"dose_12ms": log(2.5), "tick_delay": log(2)}
 """Arms that are slower; all others have no effect, so that every word about them but equivalent or inconclusive is wrong."""
-PLAN = Plan(lives=LIVES, minimum=6, control_minimum=4, margin=MARGIN, alpha=ALPHA)
+PLAN = DecisionPlan(lives=LIVES, minimum=6, control_minimum=4, margin=MARGIN, alpha=ALPHA)
 ROLES = Roles(
     null="null",
     sham="sham",

@@ -11,10 +11,10 @@ from statsmodels.stats.multitest import multipletests
 
 from tickdisk.stats import (
     ClientsSaturated,
+    DecisionPlan,
     FewerThanPlanned,
     NoInterval,
     NothingCaptured,
-    Plan,
     Roles,
     TooFew,
     Undecided,
@@ -28,7 +28,7 @@ from tickdisk.stats import (
     verdict,
 )
 
-PLAN = Plan(lives=10, minimum=6, control_minimum=4, margin=0.2, alpha=0.05)
+PLAN = DecisionPlan(lives=10, minimum=6, control_minimum=4, margin=0.2, alpha=0.05)
 SMOKE = replace(PLAN, lives=4)
 WORDS = {"different", "equivalent", "inconclusive", "not valid"}
 

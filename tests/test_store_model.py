@@ -17,10 +17,10 @@ from tickdisk.saving.checkpoint import State
 from tickdisk.saving.store.calibrated import whole, work
 from tickdisk.saving.store.trial import life_summary, phases, trials
 
-MACHINE = store.Machine(
+MACHINE = store.CostParameters(
     state_bytes=4_000_256, copy_all_ns=800_000, copy_random_ns=150, lock_ns=3, bit_ns=0.5, disk_bytes_per_s=20e6
 )
-DESIGN = store.Design(
+DESIGN = store.TrialDesign(
     Path("nowhere"),
     State(rows=100_000),
     rates=(500, 8_000),
@@ -32,7 +32,7 @@ DESIGN = store.Design(
 TRUE = {"begun": 9_000.0, "copied": 260.0, "saved": 330.0, "tested": 1.5, "handed": 2.5, "marked": 0.9}
 
 
-def made_up(design: store.Design, true: store.Calibrated) -> pd.DataFrame:
+def made_up(design: store.TrialDesign, true: store.Calibrated) -> pd.DataFrame:
     """Trials as a machine with known terms would give them."""
     found = store.predict(true, design, design.algorithms)
     return found.assign(own_ms=found["calibrated_ms"], checkpoint_s=found["calibrated_s"], pass_ns=true.pass_ns, objects=1_000.0)
@@ -71,7 +71,7 @@ def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:
     }
     plain = store.Calibrated(machine=MACHINE, terms_ns=terms, pass_ns=0, sync_ms=0)
     for name in checkpoint.ALGORITHMS:
-        outcome = checkpoint.simulate(DESIGN.trace(8_000), [checkpoint.Run(name, costs, store.PAPER)], ticks=150)[0]
+        outcome = checkpoint.simulate(DESIGN.trace(8_000), [checkpoint.Simulation(name, costs, store.PAPER)], ticks=150)[0]
         own_ms = outcome.ticks["overhead_ms"][whole(outcome)].mean()
         assert plain.overhead_ms(work(outcome, DESIGN, 8_000)) == pytest.approx(own_ms, rel=1e-5), name  # times are whole units
 
@@ -79,7 +79,7 @@ def test_the_paper_s_overhead_is_its_work_times_its_costs() -> None:
 def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0) | TRUE, pass_ns=700, sync_ms=12)
     tested = made_up(replace(DESIGN, one_by_one=True), true).assign(life=0, slower=0.0)
-    store.write_comparison(store.Comparison(true, tested, tested), tmp_path)
+    store.write_comparison(store.ModelComparison(true, tested, tested), tmp_path)
     again = store.read_comparison(tmp_path)
     assert again.calibrated == true
     pd.testing.assert_frame_equal(again.tested, tested)
@@ -93,7 +93,7 @@ def test_a_comparison_is_written_and_read_again(tmp_path: Path) -> None:
 def test_how_much_slower_updates_are_beside_a_writer() -> None:
     lives = pd.DataFrame({"slower": [0.1, 0.2, float("nan"), 0.3]})
     true = store.Calibrated(machine=MACHINE, terms_ns=dict.fromkeys(store.TERMS, 0.0), pass_ns=700, sync_ms=12)
-    share = store.Comparison(true, lives, lives).slower(0.05)
+    share = store.ModelComparison(true, lives, lives).slower(0.05)
     half = 4.302653 * 0.1 / 3**0.5  # Student's t for 2 degrees of freedom
     assert (share.value, share.low, share.high) == pytest.approx((0.2, 0.2 - half, 0.2 + half))
     assert share.n == 3
@@ -131,7 +131,7 @@ def test_what_the_algorithm_does_is_told_from_what_a_writer_slows(tmp_path: Path
     table.loc[written, ["shadow_ns", "update_ns"]] = [6 * ms, 9 * ms]  # a half slower, and 3 ms are the algorithm's
     table.loc[saving & (table["tick"] == 115), "pause_ns"] = 7 * ms
     made = made.assign(objects=10, write_ns=5_000)
-    life = store.Life(store.Setting("calc", tmp_path), 0, 120, table, made, memory_bytes=10**9)
+    life = store.StoreLife(store.Setting("calc", tmp_path), 0, 120, table, made, memory_bytes=10**9)
     row = life_summary(life, 0.5, design)
     # Six ticks count: 10 to 15, of which a checkpoint is being written as 10 and 13 begin.
     assert row["own_ms"] == pytest.approx((3 + 1 + 1 + 3 + 1 + 8) / 6)
@@ -147,7 +147,7 @@ def test_what_the_algorithm_does_is_told_from_what_a_writer_slows(tmp_path: Path
 def test_a_study_compares_one_by_one_and_plays_games_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[store.Setting] = []
 
-    def watched(setting: store.Setting) -> store.Life:
+    def watched(setting: store.Setting) -> store.StoreLife:
         played.append(setting)
         return store.live(setting)
 
@@ -162,7 +162,7 @@ def test_a_study_compares_one_by_one_and_plays_games_at_once(tmp_path: Path, mon
 def test_a_folder_that_is_tried_keeps_what_it_has(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store/world").write_text("mine")
-    design = store.Design(
+    design = store.TrialDesign(
         tmp_path, State(rows=10_000), [100], ["fork"], tick_hz=200, warm_up_s=0.1, save_s=0.3, rest_s=0.1, cycles=1
     )
     found = trials(design, lambda _: None)
@@ -172,7 +172,7 @@ def test_a_folder_that_is_tried_keeps_what_it_has(tmp_path: Path) -> None:
 
 def test_trials_say_what_an_algorithm_adds(tmp_path: Path) -> None:
     """With pauses that the game waits for, and a checkpoint of all that there is."""
-    design = store.Design(
+    design = store.TrialDesign(
         tmp_path, State(rows=400_000), rates=[2_000], algorithms=["naive_snapshot", "zigzag"], tick_hz=50, warm_up_s=1, cycles=1
     )
     said: list[str] = []

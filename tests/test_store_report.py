@@ -51,7 +51,7 @@ def study_folder(folder: Path, rates: tuple[int, ...], *, off: float = 1.0, live
     predicted = made_up(design, true).assign(ticks=90, null_ms=0.0, slower=0.05, added_ms=1.0)
     tested = pd.concat([predicted.assign(life=life) for life in range(lives)], ignore_index=True)
     tested["own_ms"] *= off * (1 + spread * (tested["life"] - (lives - 1) / 2))
-    store.write_study(store.Findings(store.Comparison(true, tested, tested), GAMES), folder / "study")
+    store.write_study(store.StoreFindings(store.ModelComparison(true, tested, tested), GAMES), folder / "study")
     return folder / "study"
 
 

@@ -196,7 +196,7 @@ def run_job(job: Job, target: Target, folder: Path, *, cores: Sequence[int] | No
 
 
 @dataclass(frozen=True)
-class Answer:
+class JobFigures:
     """The figures that fio reports of a job as a whole. Its log must have as many requests, or lines of the log were lost."""
 
     requests: Mapping[str, int]
@@ -205,7 +205,7 @@ class Answer:
     """CPU time of fio itself, as a share of the job's time."""
 
 
-def parse_answer(path: Path) -> Answer:
+def parse_answer(path: Path) -> JobFigures:
     """Returns the figures in fio's JSON output. If fio reports an error of the job, TickdiskError is raised."""
     try:
         (job,) = read_json(path)["jobs"]
@@ -215,7 +215,7 @@ def parse_answer(path: Path) -> Answer:
         raise TickdiskError(f"{path}: this is not the answer of one fio job ({problem!r}); is this fio 3?") from problem
     if error:
         raise TickdiskError(f"{path}: fio reports error {error} for job {job.get('jobname')}; its log is beside the file")
-    return Answer(counts, cpu_share)
+    return JobFigures(counts, cpu_share)
 
 
 def parse_log(path: Path) -> Requests:

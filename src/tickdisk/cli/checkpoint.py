@@ -101,7 +101,7 @@ def simulate(
     state = checkpoint.State(rows=rows, columns=columns) if rows is not None else None
     source = checkpoint.trace_of_life(trace) if trace.is_dir() else checkpoint.load_trace(trace, state)
     costs = checkpoint.Costs(tick_hz=tick_hz, disk_bandwidth=disk_mb_per_s, memory_bandwidth=memory_gb_per_s, memory_unit="GB/s")
-    runs = [checkpoint.Run(name, costs, checkpoint.Readings(full_every=full_every)) for name in checkpoint.ALGORITHMS]
+    runs = [checkpoint.Simulation(name, costs, checkpoint.Readings(full_every=full_every)) for name in checkpoint.ALGORITHMS]
     outcomes = checkpoint.simulate(source, runs, ticks=ticks)
     print(f"{len(outcomes[0].ticks)} ticks, {outcomes[0].updates} updates, {source.state.objects} objects")
     print(f"{'algorithm':28} {'overhead/tick':>14} {'longest':>10} {'checkpoint':>11} {'recovery':>10}")
@@ -258,7 +258,7 @@ def compare(
     from tickdisk.stats import ALPHA
 
     with _place(folder, device_name, rows) as place:
-        design = store.Design(
+        design = store.TrialDesign(
             folder=place,
             state=checkpoint.State(rows=rows),
             rates=rates or store.RATES,
@@ -292,7 +292,7 @@ def study(
     process.follow_owner()
     config = read_plan(plan).config
     settings = config.chosen.design(STORE)
-    design = store.Design(
+    design = store.TrialDesign(
         folder=output,
         state=checkpoint.State(rows=settings.rows),
         rates=settings.updates_per_tick,
@@ -349,7 +349,7 @@ def advise(
 
     state = checkpoint.State(rows=rows)
     with _place(folder, device_name, rows) as place:
-        design = store.Design(
+        design = store.TrialDesign(
             folder=place,
             state=state,
             rates=[updates_per_tick],

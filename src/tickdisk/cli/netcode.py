@@ -133,5 +133,5 @@ def study(
 
     process.follow_owner()
     config = read_plan(plan).config
-    design = netcode.Design(**config.chosen.design(NETCODE).model_dump())
+    design = netcode.StackSizes(**config.chosen.design(NETCODE).model_dump())
     netcode.write_study(netcode.study(design, config.seed, output, lambda line: print(line, flush=True)), output)

@@ -186,7 +186,7 @@ def replay_study(
         runs / cell.hash,
         project.world(cell.server),
         [
-            room.Bench(
+            room.ReplayBench(
                 each,
                 measured.floor_ns(known, each),
                 tools,

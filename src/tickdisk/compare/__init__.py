@@ -5,7 +5,7 @@ compared only if both runs have the same arms, times, players, margin and level,
 reference is a run that is kept in `data/reference`, one for each scale.
 """
 
-from tickdisk.compare.comparison import Comparison, Row, compare
+from tickdisk.compare.comparison import ComparedClaim, Comparison, compare
 from tickdisk.compare.reference import (
     Reference,
     WithoutReference,
@@ -18,9 +18,9 @@ from tickdisk.compare.side import load
 from tickdisk.compare.words import lines, summary
 
 __all__ = [
+    "ComparedClaim",
     "Comparison",
     "Reference",
-    "Row",
     "WithReference",
     "WithoutReference",
     "compare",

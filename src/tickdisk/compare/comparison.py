@@ -12,7 +12,7 @@ Verdicts = Literal["same", "other", "undecided in one", "undecided in both", "ot
 Intervals = Literal["overlap", "apart", "none"]
 
 
-class Row(Record):
+class ComparedClaim(Record):
     """One claim with its verdict and its effect in each of the two runs that are compared."""
 
     id: str
@@ -36,7 +36,7 @@ class Comparison(Record):
     """The folder of the first run. In `results/comparison.json` it is this run."""
     second: str
     """The folder of the second run. In `results/comparison.json` it is the reference."""
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedClaim, ...]
     """The claims of both runs."""
     plans: tuple[str, ...]
     """The studies whose plans differ, so that their claims are not compared."""
@@ -74,7 +74,7 @@ def _is_one_run(first: Side, second: Side) -> bool:
     return bool(estimates) and all(first.facts[name].value == second.facts[name].value for name in estimates)
 
 
-def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> Row:
+def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> ComparedClaim:
     claims = [side.claims.get(name) for side in (first, second)]
     stated = [claim for claim in claims if claim is not None]
     verdicts: list[Stated] = ["not stated" if claim is None else claim.verdict for claim in claims]
@@ -87,7 +87,7 @@ def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> Row:
         "only in one" if len(stated) == 1 else "other plan" if not is_comparable else _compared(verdicts[0], verdicts[1])
     )
     intervals: Intervals = "none" if not is_comparable else _intervals(facts[0], facts[1])
-    return Row(
+    return ComparedClaim(
         id=name,
         statement=stated[0].statement,
         verdicts=(verdicts[0], verdicts[1]),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tickdisk.compare.comparison import Comparison, Row, compare
+from tickdisk.compare.comparison import ComparedClaim, Comparison, compare
 from tickdisk.compare.side import load
 from tickdisk.compare.words import summary
 from tickdisk.foundation.errors import TickdiskError
@@ -46,7 +46,7 @@ class WithoutReference(Record):
     """This key is null, because no reference is kept."""
     summary: str
     """A sentence that says so."""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ComparedClaim, ...] = ()
     """The list is empty."""
 
 

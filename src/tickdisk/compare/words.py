@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tickdisk.compare.comparison import Comparison, Row
+from tickdisk.compare.comparison import ComparedClaim, Comparison
 
 _ORDER = ("other", "same", "undecided in one", "undecided in both", "other plan", "only in one")
 
@@ -56,7 +56,7 @@ def lines(comparison: Comparison, *, all_rows: bool) -> Iterator[str]:
         yield from _table(shown)
 
 
-def _table(rows: list[Row]) -> Iterator[str]:
+def _table(rows: list[ComparedClaim]) -> Iterator[str]:
     heads = ("claim", "verdict in A", "verdict in B", "verdicts", "effect in A", "effect in B", "intervals")
     cells = [heads, *((row.id, *row.verdicts, row.compared, *row.effects, row.intervals) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]

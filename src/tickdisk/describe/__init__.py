@@ -4,7 +4,7 @@ The types come from the schemas and classes in the code. The sentences come from
 room. TickdiskError is raised for a column or key without a sentence, and for a sentence without a column or key.
 """
 
-from tickdisk.describe.entry import Block
+from tickdisk.describe.entry import DescribedTable
 from tickdisk.describe.markdown import EXAMPLE, SECTIONS, document
 
-__all__ = ["EXAMPLE", "SECTIONS", "Block", "document"]
+__all__ = ["EXAMPLE", "SECTIONS", "DescribedTable", "document"]

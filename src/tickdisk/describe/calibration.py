@@ -1,7 +1,7 @@
 """The files about emulated devices: their calibration, their fidelity, and the device models."""
 
 from tickdisk.calibrate import Calibration, Fidelity
-from tickdisk.describe.entry import Block, Entry, Section, blocks_of, written
+from tickdisk.describe.entry import DescribedTable, Entry, Section, blocks_of, written
 from tickdisk.describe.keys import keys_of_class
 from tickdisk.device import (
     Bucket,
@@ -34,7 +34,7 @@ _RAW = written(
     },
 )
 
-_MODEL = Block(
+_MODEL = DescribedTable(
     "A device model has these keys; files of results leave out `description`, `source`, `tier` and `fit`:",
     keys_of_class(DeviceModel),
     {
@@ -56,7 +56,7 @@ _MODEL = Block(
     {"channels": "requests"},
 )
 
-_LOGNORMAL = Block(
+_LOGNORMAL = DescribedTable(
     "A latency is a number of ns, or one of three objects. The first is a latency whose logarithm has a normal distribution:",
     keys_of_class(Lognormal),
     {
@@ -65,13 +65,13 @@ _LOGNORMAL = Block(
     },
 )
 
-_QUANTILES = Block(
+_QUANTILES = DescribedTable(
     "The second is a table of quantiles:",
     keys_of_class(Quantiles),
     {"quantiles": "Pairs of a share, which rises from 0 to 1, and a latency in ns; the latency is linear between them."},
 )
 
-_BY_INFLIGHT = Block(
+_BY_INFLIGHT = DescribedTable(
     "The third is a table of quantiles for several numbers of requests in flight, linear between them:",
     keys_of_class(QuantilesByInflight),
     {
@@ -81,7 +81,7 @@ _BY_INFLIGHT = Block(
     {"inflight": "requests"},
 )
 
-_BUCKET = Block(
+_BUCKET = DescribedTable(
     "Each object of `credits` is a token bucket that is full at first:",
     keys_of_class(Bucket),
     {
@@ -91,7 +91,7 @@ _BUCKET = Block(
     {"per_s": "tokens/s", "capacity": "tokens"},
 )
 
-_SEEK = Block(
+_SEEK = DescribedTable(
     "`seek` has these keys. A seek takes `least_ns` + (`most_ns` - `least_ns`) x sqrt(distance / `span_bytes`), "
     "and then the head waits for the place to come by:",
     keys_of_class(Seek),
@@ -103,7 +103,7 @@ _SEEK = Block(
     },
 )
 
-_STALLS = Block(
+_STALLS = DescribedTable(
     "`stalls` has these keys:",
     keys_of_class(Stalls),
     {
@@ -114,7 +114,7 @@ _STALLS = Block(
     },
 )
 
-_CACHE = Block(
+_CACHE = DescribedTable(
     "`cache` has these keys:",
     keys_of_class(Cache),
     {
@@ -124,7 +124,7 @@ _CACHE = Block(
     },
 )
 
-_FIT = Block(
+_FIT = DescribedTable(
     "Each object of `fit` is a kind of 4 KiB requests at one queue depth:",
     keys_of_class(FitLine),
     {

@@ -28,7 +28,7 @@ _UNITS = {
 
 
 @dataclass(frozen=True)
-class Row:
+class DescribedKey:
     """One row of a table in docs/data.md, about a column of a Parquet table or a key of a JSON object."""
 
     name: str
@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Block:
+class DescribedTable:
     """One table in docs/data.md, about a Parquet table or one kind of JSON object. A column counts as a key."""
 
     title: str
@@ -51,7 +51,7 @@ class Block:
     units: Mapping[str, str] = field(default_factory=dict)
     """Units of keys whose names do not end with their unit."""
 
-    def rows(self, where: str) -> list[Row]:
+    def rows(self, where: str) -> list[DescribedKey]:
         """Returns the rows. TickdiskError names keys without a sentence, and described keys that the file
         `where` does not have.
         """
@@ -65,7 +65,7 @@ class Block:
                 f"{where}: {', '.join(unknown)}: described, but the file has no such key; remove it from tickdisk.describe"
             )
         return [
-            Row(
+            DescribedKey(
                 key.name,
                 key.kind,
                 key.unit or self.units.get(key.name, unit_of(key.name)),
@@ -82,7 +82,7 @@ class Entry:
     name: str
     """The path of the file, with a word in capitals for each part that varies, or the name of the object."""
     sentence: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[DescribedTable, ...]
     """A file with objects in it has a table for each kind of object."""
     is_file: bool = True
     """Whether the entry is about a file, which is then in the list of files at the beginning of the document."""
@@ -112,7 +112,7 @@ def table_entry(
     name: str, sentence: str, schema: pa.Schema, words: Mapping[str, str], units: Mapping[str, str] | None = None
 ) -> Entry:
     """Returns the entry of docs/data.md about a Parquet table. `units` is for columns whose names do not end with their unit."""
-    return Entry(name, sentence, (Block("", keys_of_table(schema), words, units or {}),))
+    return Entry(name, sentence, (DescribedTable("", keys_of_table(schema), words, units or {}),))
 
 
 def blocks_of(
@@ -122,13 +122,13 @@ def blocks_of(
     elsewhere: Collection[type[Any]] = (),
     words: Mapping[str, Mapping[str, str]] | None = None,
     path: str = "",
-) -> Iterator[Block]:
+) -> Iterator[DescribedTable]:
     """Yields the block about a record, and then those about the objects in it, at any depth, in the order of the fields.
 
     Classes that are described `elsewhere` have no block. `words` has sentences that replace those of the code, by the path of the
     object, such as `lives.attempts`, and by key. `path` is that of the record itself.
     """
-    yield Block(title, keys_of_class(described), (words or {}).get(path, {}))
+    yield DescribedTable(title, keys_of_class(described), (words or {}).get(path, {}))
     for name, nested, several in objects_of(described):
         if nested not in elsewhere:
             inner = f"{path}.{name}".removeprefix(".")
@@ -136,11 +136,11 @@ def blocks_of(
             yield from blocks_of(nested, where, elsewhere=elsewhere, words=words, path=inner)
 
 
-def written(title: str, said: Mapping[str, tuple[str, str]], units: Mapping[str, str] | None = None) -> Block:
+def written(title: str, said: Mapping[str, tuple[str, str]], units: Mapping[str, str] | None = None) -> DescribedTable:
     """Returns the block about a JSON object that has no class in the code, from the type and the sentence of each key.
 
     `units` is for keys whose names do not end with theirs. `tests/test_describe.py` compares the keys with those that are
     written.
     """
     keys = tuple(Key(name, kind) for name, (kind, _) in said.items())
-    return Block(title, keys, {name: sentence for name, (_, sentence) in said.items()}, units or {})
+    return DescribedTable(title, keys, {name: sentence for name, (_, sentence) in said.items()}, units or {})

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tickdisk.describe import calibration, cell, life, network, other, statement, study
-from tickdisk.describe.entry import Block, Entry, Row, Section
+from tickdisk.describe.entry import DescribedKey, DescribedTable, Entry, Section
 
 SECTIONS: tuple[Section, ...] = (
     cell.PLAN,
@@ -96,14 +96,14 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from _block(entry, block, "Column" if is_table else "Key")
 
 
-def _block(entry: Entry, block: Block, first: str) -> Iterator[str]:
+def _block(entry: Entry, block: DescribedTable, first: str) -> Iterator[str]:
     if block.title:
         yield from (block.title, "")
     yield from _table(first, block.rows(entry.name))
     yield ""
 
 
-def _table(first: str, rows: Sequence[Row]) -> Iterator[str]:
+def _table(first: str, rows: Sequence[DescribedKey]) -> Iterator[str]:
     yield from (f"| {first} | Type | Unit | Description |", "|---|---|---|---|")
     for row in rows:
         sentence = row.sentence.replace("|", "\\|")

@@ -1,17 +1,17 @@
 """Files that stand alone, and objects that stand in several files."""
 
-from tickdisk.describe.entry import Block, Entry, Section, blocks_of
+from tickdisk.describe.entry import DescribedTable, Entry, Section, blocks_of
 from tickdisk.describe.keys import keys_of_class
 from tickdisk.foundation.host import HostFacts, MachineLoad
 from tickdisk.manifest import Capture
 from tickdisk.project import TOOLCHAINS, Toolchains
 from tickdisk.server import WorldFacts
 
-_TOOLCHAINS = Block("The file is an object with these keys:", keys_of_class(Toolchains), {})
+_TOOLCHAINS = DescribedTable("The file is an object with these keys:", keys_of_class(Toolchains), {})
 
-_HOST = Block("The object has these keys:", keys_of_class(HostFacts), {})
+_HOST = DescribedTable("The object has these keys:", keys_of_class(HostFacts), {})
 
-_LOAD = Block(
+_LOAD = DescribedTable(
     "The object has these keys; a pressure is 0 where the kernel keeps no account of it:",
     keys_of_class(MachineLoad),
     {

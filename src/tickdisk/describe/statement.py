@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from tickdisk.compare import Reference, Row, WithoutReference, WithReference
-from tickdisk.describe.entry import Block, Entry, Section, blocks_of, written
+from tickdisk.compare import ComparedClaim, Reference, WithoutReference, WithReference
+from tickdisk.describe.entry import DescribedTable, Entry, Section, blocks_of, written
 from tickdisk.describe.keys import Key, keys_of_class
 from tickdisk.project import KeptPlan
 from tickdisk.report import Checked
@@ -11,7 +11,7 @@ from tickdisk.report.answers import Answers
 from tickdisk.stats import Cause
 from tickdisk.studies import Claim, Fact
 
-_CAUSES = Block(
+_CAUSES = DescribedTable(
     "Each object of `causes` has a key `kind`, which is one of these words, and the keys that the column of types names:",
     tuple(
         Key(
@@ -43,7 +43,7 @@ _MISSING = written(
     {"STUDY": ("text", "The reason for which the study is missing, under the name of the study.")},
 )
 
-_KEPT_PLAN = Block(
+_KEPT_PLAN = DescribedTable(
     "The file is an object with some keys of `results/plan.json`:",
     keys_of_class(KeptPlan),
     dict.fromkeys(KeptPlan.model_fields, "As there."),
@@ -69,7 +69,7 @@ SECTION = Section(
             "results/claims.json",
             "This file holds every claim with its verdict.",
             (
-                Block("The file is a list. Each claim is an object with these keys:", keys_of_class(Claim), {}),
+                DescribedTable("The file is a list. Each claim is an object with these keys:", keys_of_class(Claim), {}),
                 _CAUSES,
             ),
         ),
@@ -81,7 +81,7 @@ SECTION = Section(
             "This file compares the run, claim by claim, with the reference of its scale.",
             (
                 *blocks_of(WithReference, "With a reference of the same scale, the file is an object with these keys:"),
-                *blocks_of(WithoutReference, "Without one, it has only these keys:", elsewhere=(Row,)),
+                *blocks_of(WithoutReference, "Without one, it has only these keys:", elsewhere=(ComparedClaim,)),
             ),
         ),
         Entry(

@@ -1,6 +1,6 @@
 """The files of studies that have no server lives of their own: replay, cost of a capture, and saving a game's state."""
 
-from tickdisk.describe.entry import Block, Entry, Section, blocks_of, table_entry, written
+from tickdisk.describe.entry import DescribedTable, Entry, Section, blocks_of, table_entry, written
 from tickdisk.describe.keys import keys_of_class
 from tickdisk.device import DeviceModel
 from tickdisk.foundation.host import HostFacts, MachineLoad
@@ -8,7 +8,7 @@ from tickdisk.foundation.table import SCHEMAS
 from tickdisk.replay import Replays, Spread
 from tickdisk.saving.store import Calibrated
 
-_SPREAD = Block(
+_SPREAD = DescribedTable(
     "Each of `lag_ns`, `lag_first_tenth_ns`, `lag_last_tenth_ns`, `lost_ns` and `service_ns` has these keys:",
     keys_of_class(Spread),
     {},

@@ -12,15 +12,15 @@ from tickdisk.netcode.program import prototypes, stacks
 from tickdisk.netcode.published import write_published
 from tickdisk.netcode.schedule import Attendance, plan
 from tickdisk.netcode.steps import describe_steps, steady_pings
-from tickdisk.netcode.study import Design, Findings, read_study, study, write_study
+from tickdisk.netcode.study import StackFindings, StackSizes, read_study, study, write_study
 
 __all__ = [
     "Attendance",
     "Conditions",
-    "Design",
-    "Findings",
     "Network",
     "Setting",
+    "StackFindings",
+    "StackSizes",
     "describe_steps",
     "live",
     "plan",

@@ -44,7 +44,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Life:
+class StackLife:
     """The record of a server life. Times are in ns of CLOCK_MONOTONIC."""
 
     setting: Setting
@@ -78,7 +78,7 @@ class Life:
         return not self.lost and bool((digests.reindex(self.players["last_number"]).array == self.players["digest"].array).all())
 
 
-def live(setting: Setting, logs: Path) -> Life:
+def live(setting: Setting, logs: Path) -> StackLife:
     """Runs a server life: makes the network, starts the server and the players, and waits for their end.
 
     The processes write their output to the folder `logs`. A player who was lost is in the record, and is no error. Raises
@@ -112,7 +112,7 @@ def live(setting: Setting, logs: Path) -> Life:
         read = {"counters": counters.table(), "threads": counters.threads()}
         silent = tables["players"].loc[tables["players"]["has_given_up"].astype(bool), "name"]
         lost += tuple(f"player {name} waited in vain for an answer or for the end of all changes" for name in silent)
-        return Life(setting, schedule, start_ns, updates=updates, **tables, **read, cores=cores, lost=lost)
+        return StackLife(setting, schedule, start_ns, updates=updates, **tables, **read, cores=cores, lost=lost)
 
 
 def _server(setting: Setting, namespace: Namespace, folder: Path, logs: Path, cores: Sequence[int]) -> Child:

@@ -5,13 +5,13 @@ from pathlib import Path
 import pandas as pd
 
 from tickdisk.foundation.files import write_text
-from tickdisk.netcode.life import Life
+from tickdisk.netcode.life import StackLife
 from tickdisk.netcode.steps import steady_pings
 
 _PINGS = ["Player_ID", "Total_Players", "RoundTripDelay_ms"]
 
 
-def write_published(life: Life, folder: Path) -> list[Path]:
+def write_published(life: StackLife, folder: Path) -> list[Path]:
     """Writes the answered pings, and a log of the system, as text with semicolons, and returns the two files.
 
     The first has the columns Player_ID, Total_Players and RoundTripDelay_ms, and one row per answered ping of the steady parts.

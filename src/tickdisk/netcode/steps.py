@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.netcode.life import Life
+from tickdisk.netcode.life import StackLife
 from tickdisk.netcode.schedule import Step
 
 UPDATE_NS = 1_000_000_000 // 60
@@ -22,7 +22,7 @@ MOST_LAG_MS, MOST_BUSY = 2.0, 0.8
 """Largest 99th percentile of the clients' lag, and largest share of their cores, with which clients are not saturated."""
 
 
-def describe_steps(life: Life) -> pd.DataFrame:
+def describe_steps(life: StackLife) -> pd.DataFrame:
     """Returns one row for the steady part of each step of a life, in the order of time.
 
     The columns are `players`; `pings` and `unanswered` (numbers); `rtt_mean_ms`, `rtt_p50_ms` and `rtt_p99_ms` of answered pings;
@@ -48,7 +48,7 @@ def describe_steps(life: Life) -> pd.DataFrame:
     return steps.assign(reason=[_reason(life, row) for row in steps.to_dict("records")]).drop(columns="are_all_there")
 
 
-def _reason(life: Life, row: Mapping[Hashable, Any]) -> str:
+def _reason(life: StackLife, row: Mapping[Hashable, Any]) -> str:
     """Returns why a step says nothing about the stack, or an empty text."""
     if life.lost and row["players"]:
         return "a player was lost"
@@ -62,7 +62,7 @@ def _reason(life: Life, row: Mapping[Hashable, Any]) -> str:
     return "the clients were saturated" if is_saturated else ""
 
 
-def steady_pings(life: Life) -> pd.DataFrame:
+def steady_pings(life: StackLife) -> pd.DataFrame:
     """Returns one row per ping of the steady parts.
 
     The columns are `players` of the step, `player`, `at_s` from the begin of the steady part, and `rtt_ms`, which is NaN if no
@@ -72,11 +72,11 @@ def steady_pings(life: Life) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[["players", "player", "at_s", "rtt_ms"]]
 
 
-def _bounds(life: Life, step: Step) -> tuple[int, int]:
+def _bounds(life: StackLife, step: Step) -> tuple[int, int]:
     return life.start_ns + step.begin_ns, life.start_ns + step.end_ns
 
 
-def _pings(life: Life, step: Step) -> pd.DataFrame:
+def _pings(life: StackLife, step: Step) -> pd.DataFrame:
     begin_ns, end_ns = _bounds(life, step)
     own = life.pings[(life.pings["due_ns"] >= begin_ns) & (life.pings["due_ns"] < end_ns)]
     rtt_ms = (own["received_ns"] - own["sent_ns"]).astype("Float64").to_numpy(dtype=float, na_value=np.nan) / 1e6
@@ -86,7 +86,7 @@ def _pings(life: Life, step: Step) -> pd.DataFrame:
     ).astype({"at_s": float})
 
 
-def _players(life: Life, step: Step) -> dict[str, Any]:
+def _players(life: StackLife, step: Step) -> dict[str, Any]:
     """Describes what the players of a step saw."""
     begin_ns, end_ns = _bounds(life, step)
     pings = _pings(life, step).sort_values(["player", "at_s"])
@@ -117,7 +117,7 @@ def _players(life: Life, step: Step) -> dict[str, Any]:
     }
 
 
-def _system(life: Life, step: Step) -> dict[str, float]:
+def _system(life: StackLife, step: Step) -> dict[str, float]:
     """Describes what the step cost, from the readings next to its begin and its end."""
     counters = life.counters.astype(float)
     at_ns = counters["at_ns"].to_numpy()
@@ -139,7 +139,7 @@ def _system(life: Life, step: Step) -> dict[str, float]:
     }
 
 
-def _busiest(life: Life, part: str, begin_ns: float, end_ns: float) -> float:
+def _busiest(life: StackLife, part: str, begin_ns: float, end_ns: float) -> float:
     """Returns the share of a time for which the busiest thread of a part ran."""
     own = life.threads[(life.threads["part"] == part) & life.threads["at_ns"].between(begin_ns, end_ns)]
     used = own.groupby("thread")["cpu_ns"].agg(np.ptp)

@@ -31,7 +31,7 @@ DELAYED = Conditions(delay_ms=5)
 
 
 @dataclass(frozen=True)
-class Design:
+class StackSizes:
     """The sizes of the study. `ramp_s` and `steady_s` are those of `Attendance`."""
 
     runs: int
@@ -60,7 +60,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Findings:
+class StackFindings:
     """The tables of the study."""
 
     lives: pd.DataFrame
@@ -73,7 +73,7 @@ class Findings:
     """One row per ping, as `steady_pings` describes them, with run, arm and stack."""
 
 
-def cases(design: Design, run: int, seed: int) -> list[Case]:
+def cases(design: StackSizes, run: int, seed: int) -> list[Case]:
     """Returns the server lives of a run (numbered from 0), in the random order in which they come.
 
     Players who act have a life for each of their numbers, because what they build stays. In every second run the idle lives go
@@ -100,7 +100,7 @@ def _seeded(case: Case, seed: int) -> Case:
     return replace(case, setting=replace(setting, attendance=replace(setting.attendance, seed=seed), conditions=conditions))
 
 
-def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -> Findings:
+def study(design: StackSizes, seed: int, folder: Path, say: Callable[[str], None]) -> StackFindings:
     """Runs all server lives of the study, one after another, and gives `say` a line of progress after each.
 
     The folder gets the output of the processes (`logs`), and each life in the layout of the published study (`published`). Raises
@@ -136,14 +136,14 @@ def study(design: Design, seed: int, folder: Path, say: Callable[[str], None]) -
             rtt = ", ".join(f"{row['rtt_mean_ms']:.1f} ms at {row['players']} players" for row in shown)
             worlds = "" if life.is_equal else f"; {'; '.join(life.lost) or 'the worlds differ'}"
             say(f"{progress}: {rtt}{worlds}")
-    return Findings(pd.DataFrame(lives), pd.concat(steps, ignore_index=True), pd.concat(pings, ignore_index=True))
+    return StackFindings(pd.DataFrame(lives), pd.concat(steps, ignore_index=True), pd.concat(pings, ignore_index=True))
 
 
-def write_study(findings: Findings, folder: Path) -> None:
+def write_study(findings: StackFindings, folder: Path) -> None:
     """Writes the tables as `lives.parquet`, `steps.parquet` and `pings.parquet`, each of which appears only when it is whole."""
     table.write_tables(folder, {name: getattr(findings, name) for name in _TABLES})
 
 
-def read_study(folder: Path) -> Findings:
+def read_study(folder: Path) -> StackFindings:
     """Reads the tables that `write_study` wrote. Raises TickdiskError if a file is missing, or has other columns."""
-    return Findings(**table.read_tables(folder, _TABLES, "run `tickdisk netcode study`"))
+    return StackFindings(**table.read_tables(folder, _TABLES, "run `tickdisk netcode study`"))

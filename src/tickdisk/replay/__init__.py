@@ -10,12 +10,12 @@ caused, is its lag (`lateness`).
 
 from tickdisk.replay.costs import costs
 from tickdisk.replay.costs import screen as cost_screen
-from tickdisk.replay.experiment import FIO, TICKDISK, Bench, experiment
+from tickdisk.replay.experiment import FIO, TICKDISK, ReplayBench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio, write_for_fio
 from tickdisk.replay.iolog import write_iolog
 from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.names import rename_blanks
-from tickdisk.replay.plan import Plan, load_capture, plan
+from tickdisk.replay.plan import ReplayPlan, load_capture, plan
 from tickdisk.replay.prepare import prepare, space_needed
 from tickdisk.replay.record import Differing, Replays, Run, Spread, Stream, Summary, read_replays, write_replays
 from tickdisk.replay.schedule import ORDERS, Schedule, turns_of
@@ -27,9 +27,9 @@ __all__ = [
     "FIO",
     "ORDERS",
     "TICKDISK",
-    "Bench",
     "Differing",
-    "Plan",
+    "ReplayBench",
+    "ReplayPlan",
     "Replays",
     "Run",
     "Schedule",

@@ -9,7 +9,7 @@ from tickdisk import device
 from tickdisk.foundation import host, table
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
-from tickdisk.replay.plan import Plan, load_capture, plan
+from tickdisk.replay.plan import ReplayPlan, load_capture, plan
 from tickdisk.replay.prepare import prepare
 from tickdisk.replay.record import Replays, Run, Stream, write_replays
 from tickdisk.replay.simulated import issue_simulated
@@ -21,7 +21,7 @@ _TARGET = "replay"
 
 
 @dataclass(frozen=True)
-class Bench:
+class ReplayBench:
     """An emulated device to replay on, with the tools that make the replays."""
 
     model: device.DeviceModel
@@ -36,7 +36,14 @@ class Bench:
 
 
 def experiment(
-    capture: Path, world: Path | None, benches: list[Bench], *, seconds: float, size_bytes: int, output: Path, say: Say = print
+    capture: Path,
+    world: Path | None,
+    benches: list[ReplayBench],
+    *,
+    seconds: float,
+    size_bytes: int,
+    output: Path,
+    say: Say = print,
 ) -> Replays:
     """Replays the beginning of a capture on each device with each tool, writes the results, and returns those in `replay.json`.
 
@@ -73,7 +80,14 @@ def experiment(
 
 
 def _replay(
-    planned: Plan, world: Path | None, bench: Bench, tool: str, size_bytes: int, output: Path, *, is_real_time: bool = False
+    planned: ReplayPlan,
+    world: Path | None,
+    bench: ReplayBench,
+    tool: str,
+    size_bytes: int,
+    output: Path,
+    *,
+    is_real_time: bool = False,
 ) -> Run:
     name = f"{tool}_{bench.model.name}"
     meter, backend = host.LoadMeter(), device.find_backend(bench.backend)
@@ -111,7 +125,7 @@ def _replay(
 
 @contextmanager
 def _mounted(
-    planned: Plan, world: Path | None, bench: Bench, sizes: Mapping[str, int] | None, size_bytes: int, logs: Path
+    planned: ReplayPlan, world: Path | None, bench: ReplayBench, sizes: Mapping[str, int] | None, size_bytes: int, logs: Path
 ) -> Iterator[device.MountedDevice]:
     """Mounts the device of `bench` and yields it with cold caches and the files that the replay begins with.
 

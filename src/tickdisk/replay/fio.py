@@ -14,7 +14,7 @@ from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.process import Child
 from tickdisk.replay.iolog import SUFFIX, unfit, write_iolog
 from tickdisk.replay.log import COLUMNS, ReplayResult
-from tickdisk.replay.plan import Plan
+from tickdisk.replay.plan import ReplayPlan
 from tickdisk.replay.timing import lateness, ready_ns
 
 _GRACE_S = 120.0
@@ -33,7 +33,7 @@ _GLOBAL = (
 )
 
 
-def files_for_fio(plan: Plan) -> dict[str, int]:
+def files_for_fio(plan: ReplayPlan) -> dict[str, int]:
     """Returns the bytes that each file, by path, must have, because fio ends a job that reads beyond the end of a file."""
     reads = plan.requests[(plan.requests["op"] == "read") & (plan.requests["expected"] > 0)]
     needed = (reads["offset"] + reads["expected"]).groupby(reads["file"]).max()
@@ -44,7 +44,7 @@ def files_for_fio(plan: Plan) -> dict[str, int]:
 
 
 def replay_by_fio(
-    plan: Plan, target: Path, folder: Path, *, cores: Sequence[int] | None = None, is_real_time: bool = False
+    plan: ReplayPlan, target: Path, folder: Path, *, cores: Sequence[int] | None = None, is_real_time: bool = False
 ) -> ReplayResult:
     """Lets fio replay a plan in the folder `target`, with one job per stream and the engine psync.
 
@@ -63,7 +63,7 @@ def replay_by_fio(
     return ReplayResult(timings, is_real_time, left_out=dict(left_out))
 
 
-def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.DataFrame], Counter[str]]:
+def write_for_fio(plan: ReplayPlan, target: Path, folder: Path) -> tuple[dict[int, pd.DataFrame], Counter[str]]:
     """Writes a plan in fio's formats: a trace file of version 3 for each stream, and the job file `replay.fio`.
 
     Returns the requests of each stream, by thread, and the number of requests that were left out, by reason. Raises TickdiskError
@@ -81,7 +81,7 @@ def write_for_fio(plan: Plan, target: Path, folder: Path) -> tuple[dict[int, pd.
     return streams, left_out
 
 
-def _given(plan: Plan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
+def _given(plan: ReplayPlan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
     """Returns the requests that fio can replay, whose length is the bytes that they moved, and the number of the others by
     reason.
     """
@@ -113,7 +113,7 @@ def _given(plan: Plan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
     return given.assign(length=given["expected"]), +left_out
 
 
-def _check_share(plan: Plan, given: pd.DataFrame, left_out: Mapping[str, int]) -> None:
+def _check_share(plan: ReplayPlan, given: pd.DataFrame, left_out: Mapping[str, int]) -> None:
     asked = int(plan.requests["op"].isin(["read", "write", "sync"]).sum())
     if len(given) < _LEAST_SHARE * asked:
         why = ", ".join(f"{count} {reason}" for reason, count in left_out.items())

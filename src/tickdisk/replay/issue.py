@@ -11,7 +11,7 @@ from tickdisk import _native
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
 from tickdisk.replay.log import COLUMNS, ReplayResult
-from tickdisk.replay.plan import ROOT, Plan
+from tickdisk.replay.plan import ROOT, ReplayPlan
 from tickdisk.replay.schedule import Schedule, Turns, turns_of
 from tickdisk.replay.timing import lateness
 
@@ -47,7 +47,9 @@ def noise(longest: int) -> bytes:
     return np.random.default_rng(_SEED).bytes(longest + SHIFTS)
 
 
-def issue(plan: Plan, target: Path, *, cores: Sequence[int] | None = None, schedule: Schedule | None = None) -> ReplayResult:
+def issue(
+    plan: ReplayPlan, target: Path, *, cores: Sequence[int] | None = None, schedule: Schedule | None = None
+) -> ReplayResult:
     """Makes the requests of a plan again on the files in `target`, and returns when the last is completed.
 
     `prepare` must have made the files. Each stream has a thread of its own, on `cores` or, if that is None, on those of this
@@ -86,7 +88,7 @@ def timed(requests: pd.DataFrame, turns: Turns, start_ns: int) -> pd.DataFrame:
     return requests.assign(due_ns=due_ns, lag_ns=lag_ns, lost_ns=known)[list(COLUMNS)]
 
 
-def _packed(plan: Plan, target: Path, turns: Turns) -> tuple[np.ndarray, list[tuple[str, bool, int]]]:
+def _packed(plan: ReplayPlan, target: Path, turns: Turns) -> tuple[np.ndarray, list[tuple[str, bool, int]]]:
     requests = plan.requests
     paths = list(dict.fromkeys([ROOT, *requests["file"], *requests["other"]]))
     positions = {path: position for position, path in enumerate(paths)}

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tickdisk.replay.plan import Plan
+from tickdisk.replay.plan import ReplayPlan
 
 
-def rename_blanks(plan: Plan) -> tuple[Plan, Mapping[str, str]]:
+def rename_blanks(plan: ReplayPlan) -> tuple[ReplayPlan, Mapping[str, str]]:
     """Returns a plan whose file names have no blanks, which fio's trace files cannot hold, and the new names by the old ones.
 
     A blank is a space or any other white space. Each blank becomes an underscore. If another file has the new name already, a

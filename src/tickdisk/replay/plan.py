@@ -29,7 +29,7 @@ _LEAVE_OUT = "correct these lines, or leave them out with `tickdisk convert` and
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReplayPlan:
     """The requests of a capture that a replay makes again, and the files that it needs. `plan` makes it."""
 
     requests: pd.DataFrame
@@ -92,7 +92,9 @@ def _streams(traces: Sequence[Path], format_name: str | None) -> pd.DataFrame:
     return joined.assign(seq=joined.index)
 
 
-def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None) -> Plan:
+def plan(
+    requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None
+) -> ReplayPlan:
     """Plans the replay of a capture: chooses the requests that can be made again, and gives each a due time.
 
     Files below `root`, a folder of the captured program, are replayed. If it is None, it is the captured folder below which most
@@ -135,7 +137,7 @@ def plan(requests: pd.DataFrame, *, root: str | None = None, files: Path | None 
     refused = {str(reason): int(count) for reason, count in reasons[reasons != ""].value_counts().items()}
     paths = {*made["file"], *made.loc[made["op"] == "rename", "other"]}
     folders = frozenset({ROOT, *(str(parent) for path in paths for parent in Path(path).parents)})
-    return Plan(made, refused, root, folders, beginning(made, folders), captured=len(ordered))
+    return ReplayPlan(made, refused, root, folders, beginning(made, folders), captured=len(ordered))
 
 
 def _root(captured: pd.Series, files: Path | None) -> str:

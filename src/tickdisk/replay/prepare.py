@@ -9,12 +9,14 @@ import numpy as np
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
-from tickdisk.replay.plan import Plan
+from tickdisk.replay.plan import ReplayPlan
 
 _PIECE = 1 << 20
 
 
-def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
+def prepare(
+    plan: ReplayPlan, target: Path, *, files: Path | None = None, sizes: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Makes the files that must exist before the first request of a plan, and returns the size in bytes of each, by path.
 
     A file is copied from the folder `files` if it exists there, and is extended with random bytes to its size in `sizes` or, if
@@ -47,7 +49,7 @@ def prepare(plan: Plan, target: Path, *, files: Path | None = None, sizes: Mappi
     return made
 
 
-def space_needed(plan: Plan, sizes: Mapping[str, int]) -> int:
+def space_needed(plan: ReplayPlan, sizes: Mapping[str, int]) -> int:
     """Returns the bytes that files of these `sizes` and a plan's writes need at most. Files that are removed count, too."""
     writes = plan.requests[(plan.requests["op"] == "write") & (plan.requests["expected"] > 0)]
     ends = (

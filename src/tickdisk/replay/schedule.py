@@ -10,7 +10,7 @@ import pandas as pd
 from tickdisk import device
 from tickdisk._native import order_calls
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.replay.plan import SYNCS, Plan
+from tickdisk.replay.plan import SYNCS, ReplayPlan
 from tickdisk.replay.timing import Integers, ready_ns
 
 ORDERS = ("thread", "ended", "strict")
@@ -88,7 +88,7 @@ class Turns:
         return float(completed_ns.max(initial=0)) / 1e9
 
 
-def turns_of(plan: Plan, schedule: Schedule) -> Turns:
+def turns_of(plan: ReplayPlan, schedule: Schedule) -> Turns:
     """Computes when the turn of each request of a plan comes.
 
     A request whose captured latency is not known is waited for only by its own stream, and its latency counts as 0. Raises
@@ -117,7 +117,7 @@ def turns_of(plan: Plan, schedule: Schedule) -> Turns:
     return Turns(streams, due_ns, needs, schedule.is_closed)
 
 
-def _needs(plan: Plan, streams: Integers, begin_ns: Integers, end_ns: Integers, order: str) -> npt.NDArray[np.void]:
+def _needs(plan: ReplayPlan, streams: Integers, begin_ns: Integers, end_ns: Integers, order: str) -> npt.NDArray[np.void]:
     requests = plan.requests
     names = pd.Index(pd.unique(pd.concat([requests["file"], requests["other"]])))
     file = names.get_indexer(requests["file"])

@@ -8,7 +8,7 @@ import numpy as np
 from tickdisk import device
 from tickdisk.replay.issue import timed
 from tickdisk.replay.log import ReplayResult
-from tickdisk.replay.plan import Plan
+from tickdisk.replay.plan import ReplayPlan
 from tickdisk.replay.schedule import Schedule, Turns, turns_of
 from tickdisk.replay.timing import Integers
 
@@ -134,7 +134,7 @@ def _runs(pages: set[int]) -> Iterator[tuple[int, int]]:
             yield int(run[0]), len(run)
 
 
-def issue_simulated(plan: Plan, model: device.DeviceModel, *, schedule: Schedule | None = None) -> ReplayResult:
+def issue_simulated(plan: ReplayPlan, model: device.DeviceModel, *, schedule: Schedule | None = None) -> ReplayResult:
     """Computes the times of a plan's requests on a device model, as `issue` would measure them without a lag of its own.
 
     Times count from 0. Calls that the page cache answers take no time. The content of the page cache follows the captured order

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tickdisk.foundation.paths import stored
-from tickdisk.replay.plan import Plan
+from tickdisk.replay.plan import ReplayPlan
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Verified:
         return ("missing", self.missing), ("not expected", self.unexpected)
 
 
-def verify(plan: Plan, target: Path, made: Mapping[str, int]) -> Verified:
+def verify(plan: ReplayPlan, target: Path, made: Mapping[str, int]) -> Verified:
     """Compares the files in `target` after a replay with those that its requests leave in their captured order.
 
     `made` has the bytes of each file before the replay, by path. Requests of the capture that the plan refused do not count.
@@ -85,7 +85,7 @@ class _Files:
         return self._open[path][-1]
 
 
-def left_by(plan: Plan, made: Mapping[str, int]) -> dict[str, int]:
+def left_by(plan: ReplayPlan, made: Mapping[str, int]) -> dict[str, int]:
     """Returns the size in bytes of each file that the requests of a plan leave, by path, from the sizes before them in `made`."""
     files = _Files(made, plan.beginning.handles)
     columns = ("op", "file", "other", "offset", "length", "cuts", "expected")

@@ -28,7 +28,7 @@ from tickdisk.stats.causes import (
     Word,
 )
 from tickdisk.stats.contrast import Contrast, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
-from tickdisk.stats.decide import Decision, Key, Plan, Roles, Verdict, causes_of, decide, lives_to_decide, verdict
+from tickdisk.stats.decide import DecisionPlan, Key, Roles, Verdict, Verdicts, causes_of, decide, lives_to_decide, verdict
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
@@ -47,7 +47,7 @@ __all__ = [
     "ClientsSaturated",
     "Contrast",
     "ControlFailed",
-    "Decision",
+    "DecisionPlan",
     "FewerThanPlanned",
     "FilesUnknown",
     "Key",
@@ -59,7 +59,6 @@ __all__ = [
     "NothingCaptured",
     "Obstacle",
     "OrderEffect",
-    "Plan",
     "PointsNotJudged",
     "Quantile",
     "Roles",
@@ -68,6 +67,7 @@ __all__ = [
     "TooFew",
     "Undecided",
     "Verdict",
+    "Verdicts",
     "Word",
     "adjusted",
     "block_length",

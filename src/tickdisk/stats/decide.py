@@ -22,7 +22,7 @@ cannot show that they are normal.
 
 
 @dataclass(frozen=True)
-class Plan:
+class DecisionPlan:
     """The rules by which `verdict` decides on contrasts. They were fixed before the runs."""
 
     lives: int
@@ -97,7 +97,7 @@ class Controls:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Verdicts:
     """The verdicts of an experiment by metric and arm, and its controls by metric. A claim is not valid if a control of its
     metric failed.
     """
@@ -108,7 +108,7 @@ class Decision:
 
 def verdict(
     effect: Contrast,
-    plan: Plan,
+    plan: DecisionPlan,
     *,
     family: Family = "scan",
     minimum: int | None = None,
@@ -158,7 +158,7 @@ def verdict(
     return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_words}")
 
 
-def lives_to_decide(effect: Contrast, decided: Verdict, plan: Plan) -> int | None:
+def lives_to_decide(effect: Contrast, decided: Verdict, plan: DecisionPlan) -> int | None:
     """Computes how many server lives would decide an inconclusive contrast with 80 % power, if its mean and spread are true.
 
     The verdict `decided` may have adjusted p values. The result is more than the lives of `effect`, and at least the plan's
@@ -174,7 +174,7 @@ def lives_to_decide(effect: Contrast, decided: Verdict, plan: Plan) -> int | Non
     return None if needed is None else max(needed, effect.n + 1, plan.minimum)
 
 
-def causes_of(effect: Contrast, decided: Verdict, plan: Plan) -> tuple[Obstacle | Undecided, ...]:
+def causes_of(effect: Contrast, decided: Verdict, plan: DecisionPlan) -> tuple[Obstacle | Undecided, ...]:
     """Returns the causes for which the verdict `decided` leaves a contrast open. There are none if the verdict decides."""
     if decided.word == "inconclusive":
         return (Undecided(n=decided.n, needed=lives_to_decide(effect, decided, plan), counted="lives"),)
@@ -188,13 +188,13 @@ def _stricter(alpha: float, p: float, adjusted_p: float) -> float:
 
 def decide(
     effects: Mapping[Key, Contrast],
-    plan: Plan,
+    plan: DecisionPlan,
     roles: Roles,
     *,
     obstacles: Sequence[Obstacle] = (),
     obstacles_by_arm: Mapping[str, Sequence[Obstacle]] | None = None,
     unreached: Mapping[str, int] | None = None,
-) -> Decision:
+) -> Verdicts:
     """Decides on every control and every claim of an experiment.
 
     Claims about a metric are decided only if the metric's controls behaved as they must. Each positive control belongs to its own
@@ -255,7 +255,7 @@ def decide(
                 p=p[key],
                 p_equivalent=p_equivalent[key],
             )
-    return Decision(verdicts, controls)
+    return Verdicts(verdicts, controls)
 
 
 def _adjusted(
@@ -269,7 +269,7 @@ def _adjusted(
 
 
 def _controls(
-    effects: Mapping[Key, Contrast], verdicts: Mapping[Key, Verdict], plan: Plan, roles: Roles, metric: str
+    effects: Mapping[Key, Contrast], verdicts: Mapping[Key, Verdict], plan: DecisionPlan, roles: Roles, metric: str
 ) -> Controls:
     """Collects the verdicts on a metric's controls, and the controls for which its claims may not be decided."""
     arm = roles.positive[metric]

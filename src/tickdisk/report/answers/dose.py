@@ -23,7 +23,7 @@ _NONE = "no latency tried"
 _NO_CLASS = "none is shown to be"
 
 
-class Row(Record):
+class SizingRow(Record):
     """A row of the sizing table, which says for one metric on one server which storage latency and which disk are good enough."""
 
     server: str
@@ -52,7 +52,7 @@ class Row(Record):
     """Whether this run could decide about the metric."""
 
 
-def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: str = "") -> list[Row]:
+def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: str = "") -> list[SizingRow]:
     """Returns a row of the sizing table for each metric of `METRICS` whose experiment ran on one server.
 
     `server` is the server's name in prose. `tiers` has the nominal latency in ms of each class of disk, by its name in prose.
@@ -65,7 +65,7 @@ def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: 
     ]
 
 
-def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, tiers: Mapping[str, float]) -> Row:
+def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, tiers: Mapping[str, float]) -> SizingRow:
     study, _, metric = name.partition(".")
     name, own = f"{prefix}{name}", f"{prefix}{study}"
     claim = evidence.claims[f"{own}.dose_{metric}"]
@@ -75,7 +75,7 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
     good, hurts = (evidence.value(f"{name}_{bound}") if is_decided else None for bound in ("good_up_to", "hurts_from"))
     nothing = _NONE if is_decided else NOT_DECIDED
     disk = _disk(None if good is None else _nominal_ms(evidence, own, good), hurts, tiers) if is_decided else nothing
-    return Row(
+    return SizingRow(
         server=server,
         study=study,
         metric=title,
@@ -120,7 +120,7 @@ def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, flo
     return f"{slowest} ({number(enough[slowest])} ms)"
 
 
-def sentences_of_metrics(evidence: Evidence, rows: Sequence[Row], margin: float) -> str:
+def sentences_of_metrics(evidence: Evidence, rows: Sequence[SizingRow], margin: float) -> str:
     """Returns one sentence for each metric of steady play, or a sentence that says why none is decided.
 
     A metric is good while its ratio to the baseline is shown to be less than 1 + `margin`.
@@ -129,7 +129,7 @@ def sentences_of_metrics(evidence: Evidence, rows: Sequence[Row], margin: float)
     return _undecided(evidence, play) or " ".join(_said(row, percent(margin)) for row in play)
 
 
-def sentence_of_bounds(evidence: Evidence, rows: Sequence[Row], margin: float) -> str:
+def sentence_of_bounds(evidence: Evidence, rows: Sequence[SizingRow], margin: float) -> str:
     """Returns one sentence with the latency up to which all metrics of steady play are good, and from which one of them suffers.
 
     If no row of steady play is decided, the sentence says why.
@@ -155,7 +155,7 @@ def sentence_of_bounds(evidence: Evidence, rows: Sequence[Row], margin: float) -
     return f"{first}, {second}."
 
 
-def sentence_of_burst(rows: Sequence[Row]) -> str:
+def sentence_of_burst(rows: Sequence[SizingRow]) -> str:
     """Returns one sentence about a burst of joins, for the metric that suffers from the lowest latency.
 
     The text is empty if no metric is shown to suffer. If the join burst did not run, the sentence says so.
@@ -173,11 +173,11 @@ def sentence_of_burst(rows: Sequence[Row]) -> str:
     )
 
 
-def _metrics(rows: Sequence[Row]) -> str:
+def _metrics(rows: Sequence[SizingRow]) -> str:
     return joined_list([f"the {row.metric}" for row in rows])
 
 
-def _undecided(evidence: Evidence, play: Sequence[Row]) -> str:
+def _undecided(evidence: Evidence, play: Sequence[SizingRow]) -> str:
     """Returns a sentence that says why nothing is decided about steady play, or an empty text if something is."""
     if not play:
         return "The experiment that decides which disk is good enough did not run."
@@ -190,7 +190,7 @@ def _undecided(evidence: Evidence, play: Sequence[Row]) -> str:
     return f"Which disk is good enough is not decided, because {reasons(claims)}."
 
 
-def _said(row: Row, margin: str) -> str:
+def _said(row: SizingRow, margin: str) -> str:
     if not row.is_decided:
         return f"The effect of storage latency on the {row.metric} is {NOT_DECIDED}."
     good = (

@@ -7,7 +7,15 @@ from tickdisk.experiment import JOIN_BURST, Arm
 from tickdisk.foundation.numbers import number
 from tickdisk.foundation.record import Record
 from tickdisk.report.answers.asked import Asked
-from tickdisk.report.answers.dose import METRICS, PLAY, Row, sentence_of_bounds, sentence_of_burst, sentences_of_metrics, sizing
+from tickdisk.report.answers.dose import (
+    METRICS,
+    PLAY,
+    SizingRow,
+    sentence_of_bounds,
+    sentence_of_burst,
+    sentences_of_metrics,
+    sizing,
+)
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
 from tickdisk.report.answers.servers import other_servers
 from tickdisk.report.answers.why import has_too_few, reasons
@@ -38,7 +46,7 @@ class Answers(Record):
     """The latency at which a disk is good enough, in one or two sentences."""
     answers: tuple[Answer, ...]
     """The questions of the paper, each with its answer."""
-    sizing: tuple[Row, ...]
+    sizing: tuple[SizingRow, ...]
     """The rows of the table that says which disk is good enough. The list is empty if its experiments did not run."""
     missing: Mapping[str, str]
     """The studies that are missing, as in `missing.json`."""
@@ -54,7 +62,7 @@ class Context:
     """Name in prose of the server that the studies are about."""
     tiers: Mapping[str, float]
     """Nominal latency in ms of each class of disks, by its name in prose."""
-    sizing: Sequence[Row]
+    sizing: Sequence[SizingRow]
     """Rows of the sizing table about `server`."""
     margin: float
     """Margin of equivalence, as a ratio less 1."""

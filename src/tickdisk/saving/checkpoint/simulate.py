@@ -23,7 +23,7 @@ _COSTS, _READINGS = Costs(), Readings()
 
 
 @dataclass(frozen=True)
-class Run:
+class Simulation:
     """One run of the simulator: an algorithm under one set of costs and one set of readings."""
 
     algorithm: Algorithm
@@ -35,7 +35,7 @@ class Run:
 class Outcome:
     """The result of one run of the simulator, as `simulate` returns it."""
 
-    run: Run
+    run: Simulation
     ticks: pd.DataFrame
     """One row per tick: overhead_ms (the time that checkpoints add to the tick) and length_ms (its length with that time)."""
     work: pd.DataFrame
@@ -67,7 +67,7 @@ class Outcome:
         return float(self.checkpoints["recovery_s"].mean())
 
 
-def simulate(source: Input, runs: Sequence[Run], *, ticks: int) -> list[Outcome]:
+def simulate(source: Input, runs: Sequence[Simulation], *, ticks: int) -> list[Outcome]:
     """Simulates algorithms on the same input, and computes what each adds to every tick under the cost model.
 
     The model is that of M. Vaz Salles et al., "An Evaluation of Checkpoint Recovery for Massively Multiplayer Online Games", VLDB
@@ -100,7 +100,7 @@ def _unpacked(packed: bytes, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(values, columns=list(names))
 
 
-def _checkpoints(raw: pd.DataFrame, run: Run, objects: int, object_bytes: int) -> pd.DataFrame:
+def _checkpoints(raw: pd.DataFrame, run: Simulation, objects: int, object_bytes: int) -> pd.DataFrame:
     """Returns the table of completed checkpoints. The last checkpoint is left out, because no other has followed it."""
     done = raw.iloc[:-1]
     whole = run.readings.lasts == "whole_ticks"

@@ -14,7 +14,7 @@ from tickdisk.foundation import table
 from tickdisk.saving.checkpoint.inputs import GameTrace, Input, ZipfTrace
 from tickdisk.saving.checkpoint.model import ALGORITHMS, Costs, Readings
 from tickdisk.saving.checkpoint.published import PublishedCheckpoint
-from tickdisk.saving.checkpoint.simulate import Outcome, Run, simulate
+from tickdisk.saving.checkpoint.simulate import Outcome, Simulation, simulate
 
 _TABLES = {
     "checkpoints": "tick begin_s end_s pause_ms objects bytes copied is_full recovery_s run",
@@ -60,7 +60,7 @@ class Case(NamedTuple):
     reading: str
     """Name of the reading of all runs, or VARIED if each run has its own."""
     source: Input
-    runs: Sequence[tuple[str, Run]]
+    runs: Sequence[tuple[str, Simulation]]
     """Runs with the names of their readings."""
     ticks: int
 
@@ -107,9 +107,9 @@ def cases(
     tried at the rates of `anchors` and at the highest rate, over `readings_ticks` instead of `ticks`. `units` is the size of the
     game.
     """
-    stated = [(STATED, Run(algorithm)) for algorithm in ALGORITHMS]
+    stated = [(STATED, Simulation(algorithm)) for algorithm in ALGORITHMS]
     varied = [
-        (name, Run(algorithm, Costs(**costs), Readings(**readings)))
+        (name, Simulation(algorithm, Costs(**costs), Readings(**readings)))
         for name, (costs, readings) in VARIANTS.items()
         for algorithm in ALGORITHMS
     ]
@@ -126,7 +126,7 @@ def cases(
     for rate in sorted({*anchors, max(rates)}):
         made.append(Case(("readings",), VARIED, ZipfTrace(rate, DEFAULT_SKEW, seed), varied, readings_ticks))
         for name, (places, readings) in PLACES.items():
-            placed = [(name, Run(algorithm, readings=readings)) for algorithm in ALGORITHMS]
+            placed = [(name, Simulation(algorithm, readings=readings)) for algorithm in ALGORITHMS]
             made.append(Case(("readings",), name, ZipfTrace(rate, DEFAULT_SKEW, seed, **places), placed, readings_ticks))
     return sorted(made, key=lambda case: -_expected_updates(case))
 

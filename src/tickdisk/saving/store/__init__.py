@@ -14,18 +14,18 @@ from tickdisk.saving.store.compare import (
     LEAST_MS,
     RATES,
     WITHIN,
-    Comparison,
+    ModelComparison,
     compare,
     lines,
     read_comparison,
     write_comparison,
 )
 from tickdisk.saving.store.crash import ProcessKill, campaign, cutter
-from tickdisk.saving.store.life import ALGORITHMS, LATER_ALGORITHMS, Life, Setting, live, started
-from tickdisk.saving.store.machine import Machine
+from tickdisk.saving.store.life import ALGORITHMS, LATER_ALGORITHMS, Setting, StoreLife, live, started
+from tickdisk.saving.store.machine import CostParameters
 from tickdisk.saving.store.recovery import StoreRefused, cells_in, recover, verify
-from tickdisk.saving.store.study import Findings, Game, check_device_memory, device_bytes, read_study, study, write_study
-from tickdisk.saving.store.trial import Design, trials
+from tickdisk.saving.store.study import Game, StoreFindings, check_device_memory, device_bytes, read_study, study, write_study
+from tickdisk.saving.store.trial import TrialDesign, trials
 
 __all__ = [
     "ALGORITHMS",
@@ -38,15 +38,15 @@ __all__ = [
     "WITHIN",
     "Advice",
     "Calibrated",
-    "Comparison",
-    "Design",
-    "Findings",
+    "CostParameters",
     "Game",
-    "Life",
-    "Machine",
+    "ModelComparison",
     "ProcessKill",
     "Setting",
+    "StoreFindings",
+    "StoreLife",
     "StoreRefused",
+    "TrialDesign",
     "advise",
     "calibrate",
     "campaign",

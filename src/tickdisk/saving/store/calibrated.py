@@ -16,9 +16,9 @@ from scipy.optimize import least_squares, nnls
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import Record
 from tickdisk.saving import checkpoint
-from tickdisk.saving.checkpoint import WORK, Costs, Outcome, Readings, Run
-from tickdisk.saving.store.machine import Machine
-from tickdisk.saving.store.trial import SETTLING, SLOT_BYTES, Design
+from tickdisk.saving.checkpoint import WORK, Costs, Outcome, Readings, Simulation
+from tickdisk.saving.store.machine import CostParameters
+from tickdisk.saving.store.trial import SETTLING, SLOT_BYTES, TrialDesign
 
 PAPER = Readings(locks="written", writes="always", starts="dirty", lasts="written")
 """Readings of the paper's model that follow the real algorithms where the paper leaves something open."""
@@ -44,7 +44,7 @@ _IMAGES = {"atomic_copy_dirty_objects": 2, "copy_on_update": 2, "partial_redo": 
 class Calibrated(Record):
     """The calibrated cost model, as `calibrate` fits it on one machine."""
 
-    machine: Machine
+    machine: CostParameters
     """The times of single steps on this machine, from micro-benchmarks that run alone."""
     terms_ns: dict[str, float]
     """The time of each thing that a tick does for checkpoints, by name, fitted to the lives in `fitted.parquet`."""
@@ -53,7 +53,7 @@ class Calibrated(Record):
     sync_ms: float
     """The time of a checkpoint besides the writing of its bytes, such as for syncs."""
 
-    def costs(self, design: Design, rate: int) -> Costs:
+    def costs(self, design: TrialDesign, rate: int) -> Costs:
         """Returns the simulator's parameters for lives of `design` at an update rate, in updates per tick.
 
         The log of actions takes its share of the disk's bandwidth, at most 90 %.
@@ -65,7 +65,7 @@ class Calibrated(Record):
         return sum(ns * float(work[name]) for name, ns in self.terms_ns.items()) / 1e6
 
 
-def calibrate(machine: Machine, design: Design, lives: pd.DataFrame) -> Calibrated:
+def calibrate(machine: CostParameters, design: TrialDesign, lives: pd.DataFrame) -> Calibrated:
     """Fits the times of the calibrated cost model to trials, so that the model can predict overheads at other update rates.
 
     The fit minimises the squared logarithm of modelled over real `own_ms`, with 0.02 ms added to both, and no term is below 0.
@@ -110,7 +110,7 @@ def _explain(work: npt.NDArray[np.float64], real_ms: npt.NDArray[np.float64]) ->
     return np.asarray(fit.x)
 
 
-def predict(calibrated: Calibrated, design: Design, algorithms: Sequence[str]) -> pd.DataFrame:
+def predict(calibrated: Calibrated, design: TrialDesign, algorithms: Sequence[str]) -> pd.DataFrame:
     """Predicts what algorithms add to a tick and how long a checkpoint takes, by the paper's model and by the calibrated model.
 
     The simulation uses the updates of the first life at each rate of `design`. Algorithms that the model does not know are left
@@ -153,7 +153,7 @@ def checkpoint_s(outcome: Outcome) -> float:
     return float((settled["end_s"] - settled["begin_s"]).mean())
 
 
-def work(outcome: Outcome, design: Design, rate: int) -> "pd.Series[float]":
+def work(outcome: Outcome, design: TrialDesign, rate: int) -> "pd.Series[float]":
     """Returns the mean count per tick of each item of work, with all of TERMS, over the ticks of `whole`. `rate` is in updates
     per tick.
     """
@@ -164,7 +164,7 @@ def work(outcome: Outcome, design: Design, rate: int) -> "pd.Series[float]":
     return mean
 
 
-def _costs(machine: Machine, design: Design, rate: int, *, pass_ns: float, sync_ms: float = 0.0) -> Costs:
+def _costs(machine: CostParameters, design: TrialDesign, rate: int, *, pass_ns: float, sync_ms: float = 0.0) -> Costs:
     own = machine.costs(tick_hz=design.tick_hz, object_bytes=design.state.object_bytes)
     logged = ACTION_BYTES * rate * design.tick_hz
     left = max(0.1 * machine.disk_bytes_per_s, machine.disk_bytes_per_s - logged)
@@ -172,6 +172,6 @@ def _costs(machine: Machine, design: Design, rate: int, *, pass_ns: float, sync_
     return own.model_copy(update=changes)
 
 
-def _simulated(design: Design, rate: int, name: checkpoint.Algorithm, costs: Costs, readings: Readings = REAL) -> Outcome:
+def _simulated(design: TrialDesign, rate: int, name: checkpoint.Algorithm, costs: Costs, readings: Readings = REAL) -> Outcome:
     own = readings.model_copy(update={"full_every": design.full_every})
-    return checkpoint.simulate(design.trace(rate), [Run(name, costs, own)], ticks=max(_TICKS, design.ticks))[0]
+    return checkpoint.simulate(design.trace(rate), [Simulation(name, costs, own)], ticks=max(_TICKS, design.ticks))[0]

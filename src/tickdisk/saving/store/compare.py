@@ -12,7 +12,7 @@ from tickdisk.foundation import record, table, temporary
 from tickdisk.saving import checkpoint
 from tickdisk.saving.store.calibrated import Calibrated, calibrate, predict
 from tickdisk.saving.store.machine import measure_machine
-from tickdisk.saving.store.trial import Design, interleaved
+from tickdisk.saving.store.trial import TrialDesign, interleaved
 from tickdisk.stats import Mean, over_lives, quantile
 
 RATES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
@@ -31,7 +31,7 @@ _TABLES = {
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """The overheads of real algorithms in trials on one machine, with the predictions of the paper's and the calibrated model."""
 
     calibrated: Calibrated
@@ -112,7 +112,7 @@ def _ranks(real: pd.Series, model: pd.Series) -> float:
     return math.nan if is_flat else float(real.corr(model, method="spearman"))
 
 
-def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> Comparison:
+def compare(design: TrialDesign, *, fit_rates: Sequence[int], say: Callable[[str], None] = print) -> ModelComparison:
     """Plays trials of real algorithms, and compares them with the paper's cost model and with the calibrated model.
 
     The calibrated model is fitted to trials at `fit_rates` (updates per tick), which have another seed. The lives of both sets of
@@ -128,10 +128,10 @@ def compare(design: Design, *, fit_rates: Sequence[int], say: Callable[[str], No
         fitted, tested = interleaved([fit, design], say)
     calibrated = calibrate(machine, fit, fitted)
     predicted = predict(calibrated, design, design.algorithms)
-    return Comparison(calibrated, fitted, tested.merge(predicted, on=["rate", "algorithm"], how="left"))
+    return ModelComparison(calibrated, fitted, tested.merge(predicted, on=["rate", "algorithm"], how="left"))
 
 
-def lines(comparison: Comparison, alpha: float) -> Iterator[str]:
+def lines(comparison: ModelComparison, alpha: float) -> Iterator[str]:
     """Yields a summary of a comparison for the screen: a line for each algorithm and for each fitted term, and two about the
     writer. The interval has confidence 1 - alpha.
     """
@@ -151,13 +151,15 @@ def lines(comparison: Comparison, alpha: float) -> Iterator[str]:
     yield f"the writer passes an object in {model.pass_ns:.0f} ns, and a sync takes {model.sync_ms:.1f} ms"
 
 
-def write_comparison(comparison: Comparison, folder: Path) -> None:
+def write_comparison(comparison: ModelComparison, folder: Path) -> None:
     """Writes `fitted.parquet`, `tested.parquet` and, at last, `calibrated.json` to a folder, each only when it is whole."""
     table.write_tables(folder, {name: getattr(comparison, name) for name in _TABLES})
     record.write(folder / "calibrated.json", comparison.calibrated)
 
 
-def read_comparison(folder: Path) -> Comparison:
+def read_comparison(folder: Path) -> ModelComparison:
     """Reads a comparison that `write_comparison` wrote. Raises TickdiskError if a file is missing, or has other columns."""
     advice = f"run `tickdisk checkpoint compare --output {folder}`"
-    return Comparison(record.read(Calibrated, folder / "calibrated.json", advice), **table.read_tables(folder, _TABLES, advice))
+    return ModelComparison(
+        record.read(Calibrated, folder / "calibrated.json", advice), **table.read_tables(folder, _TABLES, advice)
+    )

@@ -118,7 +118,7 @@ class Played(record.Record):
 
 
 @dataclass(frozen=True)
-class Life:
+class StoreLife:
     """The record of a life of a store that has ended."""
 
     setting: Setting
@@ -164,7 +164,7 @@ def started(setting: Setting, scratch: Path, *, board: Path | None = None, resul
             child.kill()
 
 
-def live(setting: Setting) -> Life:
+def live(setting: Setting) -> StoreLife:
     """Plays a life of a store to its end in a process of its own, and records every tick and every checkpoint.
 
     The folder of the life is created if it does not exist, and keeps the state at the end. Raises StoreRefused if the folder
@@ -179,7 +179,7 @@ def live(setting: Setting) -> Life:
             if child.returncode != 0:
                 raise failure(setting, child.returncode, errors)
         played = record.read(Played, result)
-    return Life(
+    return StoreLife(
         setting=setting,
         found=played.found,
         last=played.last,

@@ -14,7 +14,7 @@ from tickdisk.saving.checkpoint import Costs, State
 _WRITE_BYTES = 1 << 20
 
 
-class Machine(Record):
+class CostParameters(Record):
     """The parameters of the cost model, as `measure_machine` measures them for one size of state and one disk."""
 
     state_bytes: int
@@ -48,14 +48,14 @@ class Machine(Record):
         )
 
 
-def measure_machine(state: State, folder: Path, *, rounds: int = 5, write_bytes: int = 64 << 20) -> Machine:
+def measure_machine(state: State, folder: Path, *, rounds: int = 5, write_bytes: int = 64 << 20) -> CostParameters:
     """Measures the parameters of the cost model on this machine by the paper's micro-benchmarks, which run alone.
 
     Each measurement is the median of `rounds` repetitions, and each repetition writes `write_bytes` to the disk with `folder`.
     Raises TickdiskError if `folder` cannot be written.
     """
     native = dict(store_micro(state.rows * state.columns, rounds, 1))
-    return Machine(
+    return CostParameters(
         state_bytes=state.objects * state.object_bytes,
         disk_bytes_per_s=write_bytes / median(_write_s(folder, write_bytes) for _ in range(rounds)),
         **native,

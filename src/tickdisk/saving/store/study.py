@@ -10,9 +10,9 @@ import pandas as pd
 from tickdisk import device
 from tickdisk.foundation import table
 from tickdisk.saving.checkpoint import State
-from tickdisk.saving.store.compare import Comparison, compare, read_comparison, write_comparison
+from tickdisk.saving.store.compare import ModelComparison, compare, read_comparison, write_comparison
 from tickdisk.saving.store.life import ALGORITHMS
-from tickdisk.saving.store.trial import Design, trials
+from tickdisk.saving.store.trial import TrialDesign, trials
 
 _SPARE_BYTES, _PAGE_BYTES = 1 << 30, 4096
 _TABLES = {
@@ -32,20 +32,20 @@ class Game:
     skew: float
     """Skew of the Zipf distribution of the updates."""
     save_s: float
-    """Time in which checkpoints begin, before each rest (see `Design`)."""
+    """Time in which checkpoints begin, before each rest (see `TrialDesign`)."""
     device: device.DeviceModel
 
 
 @dataclass(frozen=True)
-class Findings:
+class StoreFindings:
     """The results of the study of the store."""
 
-    comparison: Comparison
+    comparison: ModelComparison
     games: pd.DataFrame
     """Trials on the games, as `trials` returns them, with the further columns game, state_bytes, skew, device and tick_hz."""
 
 
-def device_bytes(state: State, *, full_every: int = Design.full_every) -> int:
+def device_bytes(state: State, *, full_every: int = TrialDesign.full_every) -> int:
     """Returns the size of an emulated device that is large enough for a store with its log of actions, a multiple of 4096 bytes.
 
     A partial log reaches back to the full checkpoint before the last one, and every checkpoint since may contain the whole state.
@@ -55,7 +55,7 @@ def device_bytes(state: State, *, full_every: int = Design.full_every) -> int:
     return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
 
 
-def check_device_memory(rows: Sequence[int], *, full_every: int = Design.full_every) -> None:
+def check_device_memory(rows: Sequence[int], *, full_every: int = TrialDesign.full_every) -> None:
     """Raises TickdiskError if the emulated device for the largest state, in rows, does not fit into the memory that is free now.
 
     Each state has a device of its own, and only the largest matters.
@@ -64,13 +64,13 @@ def check_device_memory(rows: Sequence[int], *, full_every: int = Design.full_ev
 
 
 def study(
-    design: Design,
+    design: TrialDesign,
     disk: device.DeviceModel,
     *,
     fit_rates: Sequence[int],
     games: Sequence[Game],
     say: Callable[[str], None],
-) -> Findings:
+) -> StoreFindings:
     """Compares the cost models with the real algorithms on one device, and tries every algorithm on each game.
 
     `design` has the lives of the comparison, whose updates are handed over one by one. Its folder is not used. The lives of the
@@ -99,15 +99,15 @@ def study(
             "tick_hz": own.tick_hz,
         }
         tables.append(lives.assign(**described))
-    return Findings(comparison, pd.concat(tables, ignore_index=True))
+    return StoreFindings(comparison, pd.concat(tables, ignore_index=True))
 
 
-def write_study(findings: Findings, folder: Path) -> None:
+def write_study(findings: StoreFindings, folder: Path) -> None:
     """Writes `games.parquet` and the files of `write_comparison`, with `calibrated.json` at last, each only when it is whole."""
     table.write_tables(folder, {"games": findings.games})
     write_comparison(findings.comparison, folder)
 
 
-def read_study(folder: Path) -> Findings:
+def read_study(folder: Path) -> StoreFindings:
     """Reads results that `write_study` wrote. Raises TickdiskError if a file is missing, or has other columns."""
-    return Findings(read_comparison(folder), **table.read_tables(folder, _TABLES, "run `tickdisk checkpoint study`"))
+    return StoreFindings(read_comparison(folder), **table.read_tables(folder, _TABLES, "run `tickdisk checkpoint study`"))

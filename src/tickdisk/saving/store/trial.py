@@ -20,7 +20,7 @@ import pandas as pd
 
 from tickdisk.foundation import temporary
 from tickdisk.saving.checkpoint import State, ZipfTrace
-from tickdisk.saving.store.life import Life, Setting, live
+from tickdisk.saving.store.life import Setting, StoreLife, live
 from tickdisk.saving.store.recovery import recover
 
 SLOT_BYTES = 528
@@ -32,7 +32,7 @@ backup has two images and each of them missed the rest.
 
 
 @dataclass(frozen=True)
-class Design:
+class TrialDesign:
     """The design of trials: the algorithms, the update rates, and the parts of each life.
 
     A life begins with a part that is not counted. Then come cycles, each of which has a time with checkpoints and a rest.
@@ -89,7 +89,7 @@ class Design:
         return self.warm_up_ticks + self.cycles * self.cycle_ticks
 
 
-def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
+def trials(design: TrialDesign, say: Callable[[str], None]) -> pd.DataFrame:
     """Plays the lives of a design and measures the time that each algorithm adds to a tick, with one row per life, by rate and
     life.
 
@@ -122,7 +122,7 @@ def trials(design: Design, say: Callable[[str], None]) -> pd.DataFrame:
     return interleaved([design], say)[0]
 
 
-def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[pd.DataFrame]:
+def interleaved(designs: Sequence[TrialDesign], say: Callable[[str], None]) -> list[pd.DataFrame]:
     """Plays the lives of several designs in turn, and returns the trials of each (see `trials`).
 
     A round has one life of each algorithm at each rate of each design, in a random order that is drawn anew. The machine's drift
@@ -149,7 +149,7 @@ def interleaved(designs: Sequence[Design], say: Callable[[str], None]) -> list[p
     return [pd.DataFrame(rows).sort_values(["rate", "life"], kind="stable", ignore_index=True) for rows in tables]
 
 
-def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, float]:
+def _live(design: TrialDesign, algorithm: str, updates: ZipfTrace) -> tuple[StoreLife, float]:
     """Plays a life in a new store, which is removed afterwards. Returns the life and the time in s of a recovery after it."""
     with temporary.folder(design.folder) as own:
         setting = Setting(
@@ -176,7 +176,7 @@ def _live(design: Design, algorithm: str, updates: ZipfTrace) -> tuple[Life, flo
         return life, state.restore_s + state.replay_s
 
 
-def life_summary(life: Life, recovery_s: float, design: Design) -> dict[str, Any]:
+def life_summary(life: StoreLife, recovery_s: float, design: TrialDesign) -> dict[str, Any]:
     """Returns the columns of `trials` for one life, without rate, life and algorithm. `recovery_s` is the time of a recovery
     after it.
     """
@@ -216,12 +216,12 @@ def _mean(values: npt.NDArray[np.float64]) -> float:
 _Mask = npt.NDArray[np.bool_]
 
 
-def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: Design) -> tuple[_Mask, _Mask, _Mask]:
+def phases(ticks: pd.DataFrame, made: pd.DataFrame, design: TrialDesign) -> tuple[_Mask, _Mask, _Mask]:
     """Returns three masks of the ticks of a life: counted ticks, counted ticks that began during a write, and resting ticks.
 
     The counted ticks of a cycle are those of whole checkpoints (see `trials`). A cycle with fewer than four checkpoints has none.
     The second mask has the counted ticks at whose beginning a checkpoint was being written, and the third the ticks of rests at
-    whose beginning none was. `ticks` and `made` are the tables of the `Life`.
+    whose beginning none was. `ticks` and `made` are the tables of the `StoreLife`.
     """
     index = np.arange(len(ticks))
     in_save = (index - design.warm_up_ticks) % design.cycle_ticks < design.save_ticks

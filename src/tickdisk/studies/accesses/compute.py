@@ -26,7 +26,7 @@ _NAME = "accesses"
 
 
 @dataclass(frozen=True)
-class Capture:
+class Excluded:
     """Counts of what the study leaves out, over the captures of all server lives."""
 
     left_out: Mapping[str, int]
@@ -54,11 +54,11 @@ class Results:
     """
 
     data: Runs
-    plan: stats.Plan
+    plan: stats.DecisionPlan
     """Rules that decide the verdicts. They were fixed before the runs, unless the notebook changes them."""
     published: accesses.PublishedAccesses
     """Findings of the published study PokeSto."""
-    capture: Capture
+    capture: Excluded
     lives: Sequence[accesses.AccessesOfLife]
     fitted: Sequence[accesses.AccessesOfLife]
     held_out: Sequence[accesses.AccessesOfLife]
@@ -179,9 +179,9 @@ def _split(
 
 def _capture(
     tables: Sequence[LifeTables], selected: Sequence[accesses.Accesses], lives: Sequence[accesses.AccessesOfLife]
-) -> Capture:
+) -> Excluded:
     left_out = pd.DataFrame([chosen.left_out for chosen in selected]).sum().sort_values(ascending=False, kind="stable")
-    return Capture(
+    return Excluded(
         {str(reason): int(count) for reason, count in left_out.items()},
         sum(capture.lost_events for life in tables for capture in life.manifest.captures),
         sum(len(chosen.table) for chosen in selected) - sum(len(life.accesses) for life in lives),
@@ -221,11 +221,11 @@ def _odds(share: "pd.Series[float]", n: "pd.Series[int]") -> "pd.Series[float]":
     return (share * n + 0.5) / ((1 - share) * n + 0.5)
 
 
-def _contrast(log_ratios: NDArray[np.float64], rules: stats.Plan) -> stats.Contrast:
+def _contrast(log_ratios: NDArray[np.float64], rules: stats.DecisionPlan) -> stats.Contrast:
     return stats.contrast(log_ratios, margin=rules.margin, alpha=rules.alpha)
 
 
-def _test(log_ratios: Mapping[str, NDArray[np.float64]], rules: stats.Plan) -> dict[str, Tested]:
+def _test(log_ratios: Mapping[str, NDArray[np.float64]], rules: stats.DecisionPlan) -> dict[str, Tested]:
     """Tests all ratios. Their p values are adjusted as one scan."""
     ratios = {name: _contrast(values, rules) for name, values in log_ratios.items()}
     p, p_equivalent = (

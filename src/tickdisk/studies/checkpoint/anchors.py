@@ -41,7 +41,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class Anchor:
+class ComparedAnchor:
     """A published number, the simulated value, and the bound that the value must keep."""
 
     name: str
@@ -94,7 +94,7 @@ Values = Mapping[tuple[str, int], Mapping[str, float]]
 """Columns of a simulated run, by algorithm and update rate."""
 
 
-def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[Anchor]:
+def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[ComparedAnchor]:
     """Returns all anchors but the one about the game, from the simulated `runs` of one reading.
 
     `runs` has one row per update rate and algorithm, with the costs as columns.
@@ -113,10 +113,10 @@ def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> li
     ]
 
 
-def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> Anchor:
+def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> ComparedAnchor:
     """Returns the anchor about the mean updates per tick of the game Knights and Archers. `runs` has at least one row."""
     printed = published.game.updates_per_tick
-    return Anchor(
+    return ComparedAnchor(
         GAME,
         f"Knights and Archers updates {number(printed)} cells per tick on average",
         float(printed),
@@ -152,11 +152,11 @@ def crossings(runs: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
     """Yields the constants of Naive-Snapshot, each with the simulated value that is farthest off over all update rates."""
     for printed in published.constants:
         values = [row[_COLUMNS[printed.name]] for (name, _), row in found.items() if name == NAIVE]
-        yield Anchor(
+        yield ComparedAnchor(
             f"naive.{printed.name}",
             printed.statement,
             printed.value,
@@ -168,13 +168,13 @@ def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iter
         )
 
 
-def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
     """Yields the time of a checkpoint of each partial-log algorithm, and its ratio to Naive-Snapshot's time."""
     log, criterion = published.log, f"within {percent(CONSTANT)}"
     at_rate = f"at {number(log.updates_per_tick)} updates per tick"
     for name in checkpoint.PARTIAL_LOG:
         checkpoint_s = found[name, log.updates_per_tick]["checkpoint_s"]
-        yield Anchor(
+        yield ComparedAnchor(
             f"log.{name}.checkpoint",
             f"{NAMES[name]} takes {number(log.checkpoint_s)} s per checkpoint {at_rate}",
             log.checkpoint_s,
@@ -185,7 +185,7 @@ def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[A
             tolerance=CONSTANT,
             is_fitted=True,
         )
-        yield Anchor(
+        yield ComparedAnchor(
             f"log.{name}.times_faster",
             f"{NAMES[name]} checkpoints {number(log.times_faster)} times faster than Naive-Snapshot {at_rate}",
             log.times_faster,
@@ -198,12 +198,12 @@ def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[A
         )
 
 
-def _crossovers(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+def _crossovers(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
     """Yields the ratios of overheads at the published update rates at which algorithms add as much as Naive-Snapshot."""
     for crossing in published.crossovers:
         rate = crossing.updates_per_tick
         for name in crossing.algorithms:
-            yield Anchor(
+            yield ComparedAnchor(
                 f"crossover.{name}",
                 f"{NAMES[name]} adds as much per tick as Naive-Snapshot at about {number(rate)} updates per tick",
                 1.0,
@@ -215,10 +215,10 @@ def _crossovers(found: Values, published: checkpoint.PublishedCheckpoint) -> Ite
             )
 
 
-def _eager(found: Values, published: checkpoint.PublishedCheckpoint) -> Anchor:
+def _eager(found: Values, published: checkpoint.PublishedCheckpoint) -> ComparedAnchor:
     printed = published.eager
     rate = number(printed.updates_per_tick)
-    return Anchor(
+    return ComparedAnchor(
         "eager.overhead",
         f"{NAMES[printed.algorithm]} adds {number(printed.overhead_ms)} ms per tick at {rate} updates per tick",
         printed.overhead_ms,
@@ -229,7 +229,7 @@ def _eager(found: Values, published: checkpoint.PublishedCheckpoint) -> Anchor:
     )
 
 
-def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
     """Yields the largest gain and cost of the copy-on-update methods over all update rates, as ratios to Naive-Snapshot."""
     ratios = [
         row["overhead_ms"] / found[NAIVE, rate]["overhead_ms"]
@@ -241,7 +241,7 @@ def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Itera
         ("most_gain", "up to {} times less per tick than", 1 / min(ratios), printed.most_gain),
         ("most_cost", "up to {} times as much per tick as", max(ratios), printed.most_cost),
     ):
-        yield Anchor(
+        yield ComparedAnchor(
             f"copy_on_update.{name}",
             f"The copy-on-update methods add {words.format(number(published_ratio))} Naive-Snapshot",
             published_ratio,
@@ -253,14 +253,14 @@ def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Itera
         )
 
 
-def _half_tick(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[Anchor]:
+def _half_tick(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
     """Yields the limit of half a tick, which every eager method must exceed and every copy-on-update method must keep."""
     rate = published.half_tick.updates_per_tick
     limit_ms = 1e3 / checkpoint.Costs().tick_hz / 2
     longest_ms = {name: found[name, rate]["longest_ms"] for name in checkpoint.ALGORITHMS}
     later_ms = max(longest_ms.pop(name) for name in checkpoint.COPY_ON_UPDATE)
     long = f"longer by more than half a tick ({number(limit_ms)} ms) at {number(rate)} updates per tick"
-    yield Anchor(
+    yield ComparedAnchor(
         "half_tick.eager",
         f"Every eager method makes a tick {long}",
         limit_ms,
@@ -270,7 +270,7 @@ def _half_tick(found: Values, published: checkpoint.PublishedCheckpoint) -> Iter
         words="in simulation every eager method makes a tick longer by at least {}",
         must="above",
     )
-    yield Anchor(
+    yield ComparedAnchor(
         "half_tick.copy_on_update",
         f"No copy-on-update method makes a tick {long}",
         limit_ms,

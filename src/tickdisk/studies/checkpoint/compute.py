@@ -8,7 +8,7 @@ import pandas as pd
 
 from tickdisk.saving import checkpoint
 from tickdisk.studies.algorithms import NAMES
-from tickdisk.studies.checkpoint.anchors import Anchor, crossings, measure, measure_game
+from tickdisk.studies.checkpoint.anchors import ComparedAnchor, crossings, measure, measure_game
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Results:
     ticks: int
     tried_ticks: int
     """Number of ticks over which other readings were tried, and the stated reading beside them."""
-    anchors: tuple[Anchor, ...]
+    anchors: tuple[ComparedAnchor, ...]
     """Anchors with their values under the stated readings."""
     tried: pd.DataFrame
     """Value of every anchor (row) under every reading (column). The stated reading is the first column."""
@@ -113,7 +113,7 @@ def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint) -> pd.Da
     return table[[checkpoint.STATED, *(name for name in table.columns if name != checkpoint.STATED)]]
 
 
-def _nearest(anchor: Anchor, tried: pd.DataFrame) -> Nearest:
+def _nearest(anchor: ComparedAnchor, tried: pd.DataFrame) -> Nearest:
     """Returns the other reading that is nearest to the number or, for a limit, farthest on the right side of it."""
     others = [str(reading) for reading in tried.columns if reading != checkpoint.STATED]
     values = dict(zip(others, tried.loc[anchor.name, others].to_numpy(float).tolist(), strict=True))

@@ -10,7 +10,7 @@ from tickdisk import plot
 from tickdisk.foundation.numbers import number
 from tickdisk.saving import checkpoint
 from tickdisk.studies.algorithms import NAMES
-from tickdisk.studies.checkpoint.anchors import Anchor
+from tickdisk.studies.checkpoint.anchors import ComparedAnchor
 from tickdisk.studies.checkpoint.compute import Results
 from tickdisk.studies.checkpoint.state import QUANTITIES
 
@@ -154,7 +154,7 @@ def _value(value: float | str | None) -> str:
     return "none" if value is None else value if isinstance(value, str) else number(value)
 
 
-def _published(anchor: Anchor) -> str:
+def _published(anchor: ComparedAnchor) -> str:
     """Returns the published number with its unit, after "above" or "below" if it is a limit."""
     limit = "" if anchor.must == "near" else f"{anchor.must} "
     return f"{limit}{anchor.with_unit(anchor.published)}"

@@ -4,7 +4,7 @@ from tickdisk import stats
 from tickdisk.foundation.numbers import number
 from tickdisk.saving import checkpoint
 from tickdisk.studies.algorithms import CITED
-from tickdisk.studies.checkpoint.anchors import Anchor
+from tickdisk.studies.checkpoint.anchors import ComparedAnchor
 from tickdisk.studies.checkpoint.compute import Results
 from tickdisk.studies.statement import Fact, Statement
 
@@ -39,7 +39,7 @@ def _state_setting(statement: Statement, results: Results) -> None:
     statement.fact("half_tick.updates_per_tick", rate, "updates", source=results.published.source)
 
 
-def _state_anchor(statement: Statement, results: Results, anchor: Anchor, source: str) -> None:
+def _state_anchor(statement: Statement, results: Results, anchor: ComparedAnchor, source: str) -> None:
     """States both numbers of an anchor, and the claim. It is not valid if the inputs are shorter than the published ones."""
     printed = "the limit is half a tick" if anchor.must != "near" else ""
     published = statement.fact(
@@ -65,7 +65,7 @@ def _state_anchor(statement: Statement, results: Results, anchor: Anchor, source
     )
 
 
-def _evidence(results: Results, anchor: Anchor, value: Fact) -> str:
+def _evidence(results: Results, anchor: ComparedAnchor, value: Fact) -> str:
     """Returns the simulated value in words. If it misses the number, the value under the nearest other reading is added.
 
     Other readings are tried over fewer ticks, so that the value of the stated reading over as many ticks is added, too.

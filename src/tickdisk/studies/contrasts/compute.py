@@ -13,13 +13,13 @@ from tickdisk.studies.runs import Runs
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Effects:
     """The effects and verdicts that one set of server lives gives: all lives, or those that are not marked."""
 
     logs: Mapping[stats.Key, "pd.Series[float]"]
     """Log ratios of the arm to the baselines by metric and arm, each indexed by life."""
     contrasts: Mapping[stats.Key, stats.Contrast]
-    decision: stats.Decision
+    decision: stats.Verdicts
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class Contrasts:
     seed: int
     caveats: tuple[str, ...]
     """Sentences that the evidence of every claim about an effect includes."""
-    plan: stats.Plan
+    plan: stats.DecisionPlan
     roles: stats.Roles
     baseline: str
     arms: tuple[str, ...]
     """Names of all arms but the baseline."""
     not_valid: Mapping[str, Sequence[stats.Obstacle]]
     """Causes for which nothing can be said about an arm, by arm."""
-    outcome: Outcome
-    unmarked: Outcome | None
+    outcome: Effects
+    unmarked: Effects | None
     """Result without marked lives. None if no life is marked, or if every life is."""
     requests: pd.DataFrame
     """One row per epoch with its requests in the device's log, their median latency, and how late replies were."""
@@ -145,7 +145,7 @@ def compute(
     arms = tuple(arm.arm for arm in data.arms if arm.role != "baseline")
     not_valid, unreached = data.not_valid(), data.unreached()
 
-    def decide(rows: pd.DataFrame) -> Outcome:
+    def decide(rows: pd.DataFrame) -> Effects:
         logs: dict[stats.Key, pd.Series[float]] = {}
         for metric in metrics:
             found = qos.contrasts_by_life(rows, metric, baseline=baseline, null=roles.null)
@@ -153,7 +153,7 @@ def compute(
         contrasts = {
             key: stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha) for key, values in logs.items()
         }
-        return Outcome(logs, contrasts, stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached))
+        return Effects(logs, contrasts, stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached))
 
     table = pd.concat(tables, ignore_index=True)
     clean = table[~table["marked"]]
@@ -191,7 +191,7 @@ def _roles(name: str, data: Runs, metrics: Collection[str], actions: Collection[
     )
 
 
-def _powers(name: str, plan: stats.Plan, claims: int, *, sd: float, seed: int) -> dict[str, Power]:
+def _powers(name: str, plan: stats.DecisionPlan, claims: int, *, sd: float, seed: int) -> dict[str, Power]:
     """Simulates the power with the planned number of lives and the planned standard deviation `sd`."""
     if claims == 0:
         return {}

@@ -35,7 +35,7 @@ class Results:
     source: str
     """Publication of the published loads."""
     references: Sequence[PublishedLoad]
-    rules: stats.Plan | None
+    rules: stats.DecisionPlan | None
     """Rules that decide verdicts. None if the loads are not those of a planned run."""
 
     @property

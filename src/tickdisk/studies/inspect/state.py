@@ -66,7 +66,7 @@ def _state_load(statement: Statement, description: Description) -> None:
         statement.fact("distinct", found.distinct_mib, "MiB", n=1, source=_TABLES, note=note)
 
 
-def _state_claims(statement: Statement, description: Description, source: str, rules: stats.Plan) -> None:
+def _state_claims(statement: Statement, description: Description, source: str, rules: stats.DecisionPlan) -> None:
     for name, (question, ratio, compute) in _QUESTIONS.items():
         logs = np.array([np.log(value) for run in description.runs if np.isfinite(value := compute(run)) and value > 0])
         effect = stats.contrast(logs, margin=rules.margin, alpha=rules.alpha)

@@ -73,7 +73,7 @@ def title(stack: str) -> str:
 class Results:
     """The results of the study of network stacks."""
 
-    findings: netcode.Findings
+    findings: netcode.StackFindings
     stacks: tuple[str, ...]
     """Stacks in the order of the configuration."""
     idle_players: tuple[int, ...]
@@ -84,7 +84,7 @@ class Results:
     """Stack of the controls."""
     has_far: bool
     """Whether stacks were compared on a link with a delay and losses."""
-    rules: stats.Plan
+    rules: stats.DecisionPlan
     published: Published
     crossed: Sequence[Crossed]
     """Pings of the game servers on disks of different latency."""

@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Stalls:
+class InjectedStalls:
     """The stalls that were injected into captured lives of one server, and whether blame explains what they made late."""
 
     server: str
@@ -70,7 +70,7 @@ class Results:
 
     parts: Sequence[Part]
     """Each experiment on each server that has run. The server of the other studies comes first."""
-    stalls: Sequence[Stalls]
+    stalls: Sequence[InjectedStalls]
     """The stalls of each server but `main` whose lives were captured."""
     main: str
     """Name of the server that the other studies are about."""
@@ -129,7 +129,7 @@ def growth(part: Part) -> stats.Mean | None:
     return stats.over_lives(factors, part.effects.plan.alpha) if factors else None
 
 
-def _stalls(data: Runs) -> Stalls:
+def _stalls(data: Runs) -> InjectedStalls:
     evidences = [evidence for folder in data.folders for evidence in blame.load_evidence(folder)]
     blames = [blame.attribute(evidence) for evidence in evidences if len(evidence.waits)]
     if not blames:
@@ -139,7 +139,7 @@ def _stalls(data: Runs) -> Stalls:
     alpha = data.decision.alpha
     was_late = device["tick"].notna() | (device["action"] != "")
     named = (device["named"] | device["action_named"]).astype(bool)
-    return Stalls(
+    return InjectedStalls(
         data.server,
         data.manifests[0].server.title,
         checks,

@@ -6,7 +6,7 @@ from tickdisk import stats
 from tickdisk.blame import FEWEST_STALLS
 from tickdisk.foundation.numbers import percent
 from tickdisk.studies import contrasts
-from tickdisk.studies.other_servers.compute import Part, Results, Stalls, growth
+from tickdisk.studies.other_servers.compute import InjectedStalls, Part, Results, growth
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 NAME = "other_servers"
@@ -27,7 +27,7 @@ def state(results: Results) -> Statement:
     return statement
 
 
-def _state_stalls(statement: Statement, stalls: Stalls) -> None:
+def _state_stalls(statement: Statement, stalls: InjectedStalls) -> None:
     source = "injections, device log and extents against blame"
     late, explained, blamed = stalls.late, stalls.explained, stalls.blamed
     counts = {

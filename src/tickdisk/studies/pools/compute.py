@@ -21,7 +21,7 @@ SMALL, LARGE = 24, 32
 """The two queue depths of the published table."""
 
 
-class Row(Record, strict=True):
+class PublishedRow(Record, strict=True):
     """A row of the published table of results."""
 
     pools: int
@@ -40,7 +40,7 @@ class Published(Record):
     """The published table of results."""
 
     source: str
-    rows: list[Row]
+    rows: list[PublishedRow]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Results:
     """Latency density of each workload on one `MAIN` pool with the larger published depth, by phase."""
     described: Mapping[str, Pool]
     depths: Sequence[int]
-    rules: stats.Plan
+    rules: stats.DecisionPlan
     published: Published
 
     def of(self, **asked: object) -> pd.DataFrame:

@@ -48,7 +48,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Run:
+class AnalysedReplay:
     """One replay of the captured requests by one tool on one device."""
 
     described: replayed.Run
@@ -107,12 +107,12 @@ class Results:
     """Number of captured requests that no replay could make again, by reason."""
     streams: int
     """Number of streams. A stream is the requests of one captured thread, and is replayed by a thread of its own."""
-    runs: Mapping[str, Run]
-    fast: Run
+    runs: Mapping[str, AnalysedReplay]
+    fast: AnalysedReplay
     """Replay by this project's issuer on the device with the smallest latency."""
-    slow: Run
+    slow: AnalysedReplay
     """Replay by this project's issuer on the device with the largest latency. It is `fast` if there is only one device."""
-    fio: Run | None
+    fio: AnalysedReplay | None
     drifts: Mapping[str, Difference | None]
     """Mean lateness of the last tenth of the requests less that of the first, or None if the requests are too few. The key "ours"
     has the lag in `fast`. The key "fio" has the time of issue less the due time.
@@ -125,7 +125,7 @@ class Results:
     """Confidence of all intervals."""
 
     @property
-    def ours(self) -> Sequence[Run]:
+    def ours(self) -> Sequence[AnalysedReplay]:
         """The replays by this project's issuer."""
         return [run for run in self.runs.values() if run.described.tool == TICKDISK]
 
@@ -198,8 +198,8 @@ def delay_verdict(delay: Difference | None) -> stats.Word:
     return "different" if delay.low > 0 or delay.high < 0 else "inconclusive"
 
 
-def _run(described: replayed.Run, folder: Path, alpha: float) -> Run:
-    run = Run(described, table.read("replay", folder / described.table), {})
+def _run(described: replayed.Run, folder: Path, alpha: float) -> AnalysedReplay:
+    run = AnalysedReplay(described, table.read("replay", folder / described.table), {})
     lag, late, lost = run.lag_ms, run.late_ms, run.lost_ms
     tenth = len(lag) // 10
     chosen = {
@@ -210,7 +210,7 @@ def _run(described: replayed.Run, folder: Path, alpha: float) -> Run:
     chosen["lag_first_tenth_p99"] = (lag[:tenth], 0.99)
     chosen["lag_last_tenth_p99"] = (lag[len(lag) - tenth :], 0.99)
     found = {name: Found(stats.quantile(values, q, 1 - alpha), len(values)) for name, (values, q) in chosen.items()}
-    return Run(described, run.timings, found)
+    return AnalysedReplay(described, run.timings, found)
 
 
 def _drift(whose: str, late_ms: Floats, seed: int, alpha: float) -> Difference | None:
@@ -227,7 +227,7 @@ def _drift(whose: str, late_ms: Floats, seed: int, alpha: float) -> Difference |
     return Difference(float(last.mean() - first.mean()), float(low), float(high), 2 * tenth)
 
 
-def _delay(fast: Run, slow: Run, seed: int, alpha: float) -> Difference | None:
+def _delay(fast: AnalysedReplay, slow: AnalysedReplay, seed: int, alpha: float) -> Difference | None:
     """Returns the mean time by which requests are issued later on the slow device. None for one device or no common request."""
     fast_ms, slow_ms = (pd.Series(run.late_ms, index=run.timings["seq"]) for run in (fast, slow))
     later_ms = np.asarray((slow_ms.reindex(fast_ms.index) - fast_ms).dropna(), dtype=np.float64)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tickdisk import plot
 from tickdisk.foundation.numbers import number, percent
-from tickdisk.studies.replay.compute import LIMIT_MS, Results, Run
+from tickdisk.studies.replay.compute import LIMIT_MS, AnalysedReplay, Results
 
 _SHOWN = ("lag_p99", "lag_first_tenth_p99", "lag_last_tenth_p99", "lost_p99")
 
@@ -19,7 +19,7 @@ def summary(results: Results) -> pd.DataFrame:
     return pd.DataFrame([_summary_row(run) for run in results.runs.values()]).set_index("replay")
 
 
-def _summary_row(run: Run) -> dict[str, Any]:
+def _summary_row(run: AnalysedReplay) -> dict[str, Any]:
     described = run.described
     found = {name: run.quantiles[name].quantile for name in _SHOWN}
     return {
@@ -67,7 +67,7 @@ def time_lost(results: Results) -> Any:
     return _over_time(shown, "Time lost to the device", "Does the device delay requests?")
 
 
-def _over_time(shown: Mapping[str, tuple[Run, npt.NDArray[np.float64]]], quantity: str, heading: str) -> Any:
+def _over_time(shown: Mapping[str, tuple[AnalysedReplay, npt.NDArray[np.float64]]], quantity: str, heading: str) -> Any:
     tables = []
     for name, (run, us) in shown.items():
         due_ns = run.timings["due_ns"].to_numpy()
@@ -89,11 +89,11 @@ def service(results: Results) -> Any:
     return plot.service_times(parts, order=list(shown))
 
 
-def _ours_and_fio(results: Results) -> Sequence[Run]:
+def _ours_and_fio(results: Results) -> Sequence[AnalysedReplay]:
     return [results.fast] if results.fio is None else [results.fast, results.fio]
 
 
-def _fast_and_slow(results: Results) -> Sequence[Run]:
+def _fast_and_slow(results: Results) -> Sequence[AnalysedReplay]:
     return [results.fast] if results.slow is results.fast else [results.fast, results.slow]
 
 

@@ -8,9 +8,9 @@ from tickdisk.studies.replay.compute import (
     LEAST_REQUESTS,
     LIMIT_MS,
     STREAMS,
+    AnalysedReplay,
     Difference,
     Results,
-    Run,
     bound_verdict,
     delay_verdict,
     drift_verdict,
@@ -52,7 +52,7 @@ def _state_counts(statement: Statement, results: Results, source: str) -> None:
     statement.fact("refused", sum(results.refused.values()), "requests", n=results.captured, source="plan", note=reasons)
 
 
-def _state_times(statement: Statement, run: Run, source: str, confidence: float) -> None:
+def _state_times(statement: Statement, run: AnalysedReplay, source: str, confidence: float) -> None:
     for name, found in run.quantiles.items():
         part = "lag of the first tenth of the requests" if "first" in name else "lag of the last tenth of the requests"
         note = part if name.endswith("tenth_p99") else _NOTES[name.partition("_")[0]]
@@ -120,7 +120,7 @@ def _state_lag(statement: Statement, results: Results) -> None:
     )
 
 
-def _state_drift(statement: Statement, whose: str, run: Run, drift: Difference | None, source: str) -> None:
+def _state_drift(statement: Statement, whose: str, run: AnalysedReplay, drift: Difference | None, source: str) -> None:
     quantity, judged = ("lag", run.lag_ms) if whose == "ours" else ("time of issue less due time", run.late_ms)
     replayer = f"{'Our replay' if whose == 'ours' else 'fio'} on the {tier_name(run.device)} tier"
     note = f"mean {quantity} of the last tenth of the requests less that of the first"

@@ -19,7 +19,7 @@ VARIES = 2.0
 
 
 @dataclass(frozen=True)
-class Game:
+class GameCosts:
     """The costs of every algorithm on one game, which is a size of the state with a rate and a skew of updates.
 
     They come from lives, each of which is a process that plays the game's ticks and saves its state, without a game server.
@@ -66,13 +66,13 @@ class Results:
     """
 
     published: checkpoint.PublishedCheckpoint
-    comparison: store.Comparison
+    comparison: store.ModelComparison
     points: pd.DataFrame
-    """Rows of `store.Comparison.points`. A point is an algorithm of the model at an update rate."""
+    """Rows of `store.ModelComparison.points`. A point is an algorithm of the model at an update rate."""
     summary: pd.DataFrame
-    """Rows of `store.Comparison.summary`, one per algorithm of the cost model."""
+    """Rows of `store.ModelComparison.summary`, one per algorithm of the cost model."""
     ranks: Ranks
-    games: tuple[Game, ...]
+    games: tuple[GameCosts, ...]
     alpha: float
     """Level of every test. Intervals have confidence 1 - alpha, and those that decide on a bound 1 - 2 alpha."""
 
@@ -154,11 +154,11 @@ def _ranks(summary: pd.DataFrame) -> Ranks:
     return Ranks(float(judged["ranks"].iloc[0]), NAMES[judged["algorithm"].iloc[0]], len(judged), left_out)
 
 
-def _game(name: str, own: pd.DataFrame) -> Game:
+def _game(name: str, own: pd.DataFrame) -> GameCosts:
     """Sums up the trials of one game over lives, and chooses an algorithm."""
     columns = ["added_ms", "checkpoint_s", "recovery_s", "bytes", "memory_bytes"]
     grouped = own.groupby("algorithm", sort=False)
     means = grouped[columns].mean().assign(longest_ms=grouped["longest_ms"].max(), lives=grouped.size())
     means = means.loc[[algorithm for algorithm in NAMES if algorithm in means.index]].reset_index()
     limit_ms = 1e3 / float(own["tick_hz"].iloc[0]) / 2
-    return Game(name, float(own["state_bytes"].iloc[0]), limit_ms, means, store.advise(means, limit_ms=limit_ms))
+    return GameCosts(name, float(own["state_bytes"].iloc[0]), limit_ms, means, store.advise(means, limit_ms=limit_ms))
