@@ -6,11 +6,15 @@
 
 # The experiments on the server of the studies run first, in the order of the plan, and so do the cells of each experiment. The input
 # `previous` makes sure of that.
+# What needs the whole machine has a priority, so that notebooks, of which each needs one core, fill all cores after it.
 for rank, (server, experiment) in enumerate(
-    (server, experiment)
-    for server in reversed(SERVERS)
-    for experiment in reversed(EXPERIMENTS)
-    if hashes_of(experiment, [server])
+    [
+        (server, experiment)
+        for server in reversed(SERVERS)
+        for experiment in reversed(EXPERIMENTS)
+        if hashes_of(experiment, [server])
+    ],
+    start=2,
 ):
 
     rule:
@@ -40,7 +44,7 @@ rule micro:
         "results/capture_micro.parquet",
     log:
         "results/logs/live/micro.log",
-    priority: 0
+    priority: 1
     threads: workflow.cores
     params:
         rounds=SCALE.capture_cost.micro_rounds,
@@ -62,7 +66,7 @@ rule replay:
         "results/replay/replay.json",
     log:
         "results/logs/live/replay.log",
-    priority: 0
+    priority: 1
     threads: workflow.cores
     params:
         seconds=SCALE.replay.seconds,

@@ -47,6 +47,7 @@ rule fidelity:
         "results/fidelity.json",
     log:
         "results/logs/fidelity.log",
+    priority: 1
     threads: workflow.cores
     params:
         calibration=SCALE.calibration.model_dump(),

@@ -190,7 +190,7 @@ def _point(chain: ChainName, runs: Sequence[_RunWithNominal], ramp_s: float) -> 
 
 
 def _pipe_job(op: Literal["read", "write"], seconds: float) -> Job:
-    return Job(op, "sequential", _PIPE_BLOCK, _PIPE_DEPTH, max(1.0, seconds))
+    return Job(op, "sequential", _PIPE_BLOCK, _PIPE_DEPTH, max(min(1.0, 5 * seconds), seconds))
 
 
 def _pipe(chain: ChainName, bytes_per_s: int, measured: Measured) -> Pipe:

@@ -47,7 +47,10 @@ def latencies_ms(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str,
     ns of CLOCK_MONOTONIC, and its end does not belong to it. `tau_ns` is the longest latency that an action counts with. Raises
     TickdiskError if a completed action has no completion time.
     """
-    due = _due(actions, start_ns, end_ns, action).sort_values("due_ns", kind="stable")
+    return _latencies_ms(_due(actions, start_ns, end_ns, action), action, tau_ns)
+
+
+def _latencies_ms(due: pd.DataFrame, action: str, tau_ns: int) -> NDArray[np.float64]:
     took_ns = (due["completed_ns"] - due["due_ns"]).astype("Float64")
     completed = (due["outcome"] == "completed").to_numpy()
     lacking = int((completed & took_ns.isna().to_numpy()).sum())
@@ -57,7 +60,8 @@ def latencies_ms(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str,
 
 
 def _due(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str) -> pd.DataFrame:
-    return actions[(actions["action"] == action) & (actions["due_ns"] >= start_ns) & (actions["due_ns"] < end_ns)]
+    due = actions[(actions["action"] == action) & (actions["due_ns"] >= start_ns) & (actions["due_ns"] < end_ns)]
+    return due.sort_values("due_ns", kind="stable")
 
 
 def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: str, tau_ns: int) -> ActionMetrics:
@@ -66,7 +70,7 @@ def action_metrics(actions: pd.DataFrame, start_ns: int, end_ns: int, action: st
     """
     due = _due(actions, start_ns, end_ns, action)
     outcomes = due["outcome"].value_counts()
-    found_ms = latencies_ms(actions, start_ns, end_ns, action, tau_ns)
+    found_ms = _latencies_ms(due, action, tau_ns)
     seconds = (end_ns - start_ns) / 1e9
     lag_ms = (due["issued_ns"] - due["due_ns"]).dropna().to_numpy(dtype="float64") / NS_PER_MS
     completed = int(outcomes.get("completed", 0))
