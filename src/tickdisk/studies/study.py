@@ -48,8 +48,9 @@ class Study(Generic[Results]):
 
         Raises TickdiskError if the study has no figure of this name.
         """
+        draw = _one(self.figures, name, "figure")
         try:
-            return SVG(data=self._svg(name))  # type: ignore[no-untyped-call]
+            return SVG(data=self._svg(name, draw))  # type: ignore[no-untyped-call]
         except TickdiskError as error:
             return Markdown(f"No figure: {error}")  # type: ignore[no-untyped-call]
 
@@ -79,10 +80,10 @@ class Study(Generic[Results]):
         if output is None:
             return f"{counts}, not written (output is None)"
         folder, lacking = Path(output), dict.fromkeys(self.figures, "")
-        for name in self.figures:
+        for name, draw in self.figures.items():
             path = folder / "figures" / f"{name}.svg"
             try:
-                write_text(path, self._svg(name))
+                write_text(path, self._svg(name, draw))
             except TickdiskError as error:
                 path.unlink(missing_ok=True)
                 lacking[name] = str(error)
@@ -91,8 +92,7 @@ class Study(Generic[Results]):
         self.statement.save(folder)
         return f"{counts} in {folder}"
 
-    def _svg(self, name: str) -> str:
-        draw = _one(self.figures, name, "figure")
+    def _svg(self, name: str, draw: Callable[[Results], "alt.TopLevelMixin"]) -> str:
         if name not in self._drawn:
             self._drawn[name] = plot.to_svg(draw(self.results))
         return self._drawn[name]

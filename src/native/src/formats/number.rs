@@ -100,6 +100,8 @@ mod tests {
         assert_eq!(time_of_day_ns(b"23:59:59.5"), Some(86_399_500_000_000));
         assert_eq!((time_of_day_ns(b"24:00:00"), time_of_day_ns(b"1:2")), (None, None));
         assert_eq!(time_of_day_ns(b"7677726:2:55"), None);
+        // A leap second is second 60, and there is no second 61.
+        assert_eq!((time_of_day_ns(b"23:59:60.9"), time_of_day_ns(b"23:59:61")), (Some(86_400_900_000_000), None));
     }
 
     #[test]
