@@ -11,6 +11,7 @@ rule checkpoint_sweep:
         checkpoints="results/checkpoint/checkpoints.parquet",
     log:
         "results/logs/checkpoint/sweep.log",
+    priority: 1
     threads: workflow.cores
     params:
         design=SCALE.checkpoint.model_dump_json(),
@@ -32,6 +33,7 @@ rule store:
         calibrated="results/store/calibrated.json",
     log:
         "results/logs/checkpoint/store.log",
+    priority: 1
     threads: workflow.cores
     params:
         design=SCALE.store.model_dump_json(),

@@ -10,7 +10,7 @@ rule netcode:
         pings="results/netcode/pings.parquet",
     log:
         "results/logs/netcode.log",
-    priority: 0
+    priority: 1
     threads: workflow.cores
     params:
         design=SCALE.netcode.model_dump_json(),

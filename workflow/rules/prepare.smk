@@ -12,6 +12,7 @@ for server in SERVERS:
             f"{PROJECT.world(server)}/world.json",
         log:
             f"results/logs/world_{server}.log",
+        priority: 1
         threads: workflow.cores
         params:
             server=server,
@@ -27,6 +28,7 @@ rule calibrate:
         requests="results/calibration/requests.parquet",
     log:
         "results/logs/calibrate.log",
+    priority: 1
     threads: workflow.cores
     params:
         seconds=SCALE.calibration.seconds_per_job,
