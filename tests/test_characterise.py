@@ -94,6 +94,80 @@ def test_a_percentile_needs_requests_beyond_it() -> None:
     assert np.isnan(row["p99.999_ms"])
 
 
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["fsync", "fdatasync", "pread64"]), st.integers(0, 50), st.integers(0, 30)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_the_time_of_syncs_is_what_a_clock_that_looks_each_millisecond_sees(drawn: list[tuple[str, int, int]]) -> None:
+    drawn = [("pread64", 0, 0), *drawn]
+    rows = [
+        {
+            "op": "read" if call == "pread64" else "sync",
+            "call": call,
+            "start_ns": 10**9 + at * 1_000_000,
+            "latency_ns": took * 1_000_000,
+            "file": "/srv/map.sqlite",
+            "offset": 0,
+            "length": 4096,
+        }
+        for call, at, took in drawn
+    ]
+    one, waits = load(rows, level="syscall"), [(at, at + took) for call, at, took in drawn if call != "pread64"]
+    if not waits:
+        with pytest.raises(TickdiskError, match="not in the trace: syncs"):
+            characterise.syncs(one)
+        return
+    found = characterise.syncs(one)
+    counts = {call: sum(each == call for each, _, _ in drawn) for call in ("fsync", "fdatasync")}
+    table = found.table.set_index("call")
+    assert {call: int(count) for call, count in table["requests"].items() if call != "all"} == {
+        call: count for call, count in counts.items() if count
+    }
+    assert found.total_ms == pytest.approx(sum(end - at for at, end in waits))
+    whole = max(at + took for _, at, took in drawn)
+    held = sum(any(at <= ms < end for at, end in waits) for ms in range(whole))
+    assert found.share_of_time == pytest.approx(held / whole) if whole else np.isnan(found.share_of_time)
+
+
+def test_a_flush_of_a_device_is_a_sync_and_its_time_may_be_unknown() -> None:
+    rows = [{"op": "write", "start_ns": 0, "latency_ns": 5, "volume": "sda", "offset": 0, "length": 512}, {"op": "flush"}]
+    found = characterise.syncs(load(rows))
+    assert found.table["call"].tolist() == ["flush"]
+    assert np.isnan(found.share_of_time)
+    assert np.isnan(characterise.summary(load(rows[:1]))["syncs"]), "many formats have no flushes, so none does not mean zero"
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            [("read", 100, 100, 1), ("write", 5, 1_000_000, 1)],
+            "This load almost only reads (95.2 % of its requests, 95.2 % of its time), but almost only writes by its bytes (",
+        ),
+        (
+            [("read", 1, 1, 1), ("write", 1, 1, 1)],
+            "This load about equally reads and writes (50 % of its requests are reads, ",
+        ),
+        (
+            [("read", 3, 10, 1), ("write", 1, 10, 99)],
+            "This load mostly reads (75 % of its requests, 75 % of its bytes), but al",
+        ),
+    ],
+)
+def test_a_load_is_judged_by_requests_bytes_and_time(rows: list[tuple[str, int, int, int]], sentence: str) -> None:
+    each = [
+        {"op": op, "start_ns": 1000 * number, "latency_ns": took, "volume": "a", "offset": 0, "length": size}
+        for op, count, size, took in rows
+        for number in range(count)
+    ]
+    description = characterise.describe([load(each)], key="x", title="x", known=[], alpha=0.05)
+    assert description.kind.sentence.startswith(sentence)
+
+
 def test_the_queue_is_the_number_of_requests_in_progress() -> None:
     rows = moves(200, 1)
     found = characterise.queue(load(rows))
@@ -262,8 +336,10 @@ def test_the_sentence() -> None:
     )
     assert description.kind.nearest == "games"
     sentence = description.kind.sentence
-    assert sentence.startswith("This load almost only reads (100 % of its requests): at least half of the requests have 4 KiB")
-    assert "mostly follow each other" in sentence
+    assert sentence.startswith(
+        "This load almost only reads (100 % of its requests, 100 % of its bytes): at least half of the requests have 4 KiB"
+    )
+    assert "mostly follow each other in their volume" in sentence
     assert "20 requests per second" in sentence
     assert sentence.endswith("Of the published loads, games has the most similar share of reads.")
 

@@ -15,6 +15,7 @@ from tickdisk.characterise.period import period
 from tickdisk.characterise.places import locality, reuse, sequences
 from tickdisk.characterise.stores import chunks, store_parts
 from tickdisk.characterise.summary import NUMBERS, summary
+from tickdisk.characterise.syncs import Syncs, syncs
 from tickdisk.characterise.times import gaps, latency_map, peaks, queue, rates
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Description",
     "Load",
     "PublishedLoad",
+    "Syncs",
     "amounts",
     "by_place",
     "chunks",
@@ -46,5 +48,6 @@ __all__ = [
     "size_distribution",
     "store_parts",
     "summary",
+    "syncs",
     "touched",
 ]

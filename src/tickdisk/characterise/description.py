@@ -15,10 +15,12 @@ from tickdisk.characterise.load import Load
 from tickdisk.characterise.places import locality, reuse, sequences
 from tickdisk.characterise.stores import chunks, store_parts
 from tickdisk.characterise.summary import over_runs, summary
+from tickdisk.characterise.syncs import syncs
 from tickdisk.characterise.times import data_over_time, gaps, latency_map, queue, rates
 from tickdisk.foundation.errors import TickdiskError
 
 _PARTS: Mapping[str, Callable[[Load], Any]] = {
+    "syncs": syncs,
     "amounts": amounts,
     "sizes": size_distribution,
     "latencies": latencies,
@@ -113,7 +115,7 @@ def describe(
     if not numbers:
         raise TickdiskError(f"{title} has no run; give at least one trace")
     means = over_runs(numbers, alpha)
-    sentence = kind({name: mean.value for name, mean in means.items()}, known)
+    sentence = kind({name: mean.value for name, mean in means.items()}, known, place_word=word)
     return Description(
         key,
         title,

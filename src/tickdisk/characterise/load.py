@@ -9,6 +9,7 @@ import pandas as pd
 from tickdisk.foundation.errors import TickdiskError
 
 OPS = ("read", "write")
+_SYNCS = ("sync", "flush")
 _WORDS = {
     "at_ns": "times of reads and writes",
     "latency_ns": "latencies of reads and writes",
@@ -34,6 +35,10 @@ class Load:
     The columns are at_ns (start, counted from the first), latency_ns, op (`read` or `write`), bytes (moved), offset, place (file
     or volume) and data (type of data). Numbers are float64, and NaN or null if the trace does not have them. If the trace does
     not tell what any of its requests does, there is a row for each, and op is null.
+    """
+    syncs: pd.DataFrame
+    """One row per request that waits until what was written is stored, in order of time, with at_ns and latency_ns as in `moves`,
+    and call (such as `fsync`; a flush of a block device is `flush`).
     """
     operations: Mapping[str, int]
     """Number of requests of each operation in the trace, with those that are not in `moves`."""
@@ -78,8 +83,8 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
         raise TickdiskError(f"{name} has no read and no write among its {len(requests)} requests; give a trace that has some")
     numbers = {column: _floats(succeeded[column]) for column in ("latency_ns", "offset", "result", "length")}
     # The difference is taken of whole numbers, because a float does not hold every ns since 1970.
-    starts = succeeded["start_ns"].astype("Int64")
-    at_ns = _floats(starts - starts.min() if starts.notna().any() else starts)
+    first_ns = succeeded["start_ns"].astype("Int64").min()
+    at_ns = _since(succeeded["start_ns"], first_ns)
     moved = np.where(np.isfinite(numbers["result"]), numbers["result"], numbers["length"])
     # Nothing moves fewer bytes than none, so the trace does not tell such a size.
     moved = np.where(moved < 0, np.nan, moved)
@@ -100,7 +105,20 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
     )
     ordered = moves.sort_values("at_ns", kind="stable", ignore_index=True)
     counts = requests["op"].fillna("not known").value_counts()
-    return Load(name, levels[0], ordered, {str(op): int(count) for op, count in counts.items()}, int(failed.sum()))
+    waiting = requests[requests["op"].isin(_SYNCS)]
+    syncs = pd.DataFrame(
+        {
+            "at_ns": _since(waiting["start_ns"], first_ns),
+            "latency_ns": _floats(waiting["latency_ns"]),
+            "call": np.where(waiting["call"].notna(), waiting["call"], waiting["op"]),
+        }
+    ).sort_values("at_ns", kind="stable", ignore_index=True)
+    return Load(name, levels[0], ordered, syncs, {str(op): int(count) for op, count in counts.items()}, int(failed.sum()))
+
+
+def _since(start_ns: pd.Series, first_ns: int) -> np.ndarray:
+    starts = start_ns.astype("Int64")
+    return _floats(starts - first_ns if starts.notna().any() else starts)
 
 
 def _floats(values: pd.Series) -> np.ndarray:

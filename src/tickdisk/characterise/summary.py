@@ -11,16 +11,23 @@ from tickdisk.characterise.amounts import amounts, quantile, size_class
 from tickdisk.characterise.load import OPS, Load
 from tickdisk.characterise.period import period
 from tickdisk.characterise.places import locality, sequences
+from tickdisk.characterise.syncs import syncs
 from tickdisk.characterise.times import peaks, queue
 from tickdisk.foundation.errors import TickdiskError
 
 _TAIL = 0.99
 
 NUMBERS: Mapping[str, tuple[str, str]] = {
+    "syncs": ("requests", "syncs, which wait until what was written is stored"),
+    "sync_total_ms": ("ms", "time of all syncs together"),
+    "sync_p50_ms": ("ms", "median latency of a sync"),
+    "sync_p99_ms": ("ms", "99th percentile of the latency of a sync"),
+    "share_sync_time": ("share", "time in which a sync is in progress, of the whole time"),
     "reads": ("requests", "reads"),
     "writes": ("requests", "writes"),
     "share_reads": ("share", "share of reads among reads and writes"),
     "share_read_bytes": ("share", "share of bytes read among bytes read and written"),
+    "share_read_time": ("share", "share of reads in the time that reads and writes take"),
     "p50_bytes": ("bytes", "median size"),
     "p25_bytes": ("bytes", "lower quartile of the size"),
     "p75_bytes": ("bytes", "upper quartile of the size"),
@@ -51,6 +58,16 @@ def summary(load: Load) -> dict[str, float]:
         with suppress(TickdiskError):
             values |= compute(load)
     return values
+
+
+def _syncs(load: Load) -> dict[str, float]:
+    found = syncs(load)
+    every = found.table.iloc[-1]
+    return {
+        "syncs": float(every["requests"]),
+        **{f"sync_{name}": float(every[name]) for name in ("total_ms", "p50_ms", "p99_ms")},
+        "share_sync_time": found.share_of_time,
+    }
 
 
 def _amounts(load: Load) -> dict[str, float]:
@@ -103,6 +120,11 @@ def _latencies(load: Load) -> dict[str, float]:
     return {f"p{100 * q:.0f}_ms": quantile(ms, q) for q in (0.5, _TAIL)}
 
 
+def _read_time(load: Load) -> dict[str, float]:
+    times = load.having("op", "latency_ns").groupby("op", observed=False)["latency_ns"].sum()
+    return {"share_read_time": float(times["read"] / times.sum()) if times.sum() > 0 else np.nan}
+
+
 def _tail(load: Load) -> dict[str, float]:
     """Returns the 99th percentile of latency of the largest class of `SIZES` over that of the smallest, of reads and writes
     together.
@@ -116,7 +138,7 @@ def _tail(load: Load) -> dict[str, float]:
 
 
 _GROUPS: tuple[Callable[[Load], dict[str, float]], ...] = (
-    *(_amounts, _sizes, _places, _times, _periods, _queue, _latencies, _tail),
+    *(_syncs, _read_time, _amounts, _sizes, _places, _times, _periods, _queue, _latencies, _tail),
 )
 """Parts of the numbers. If the trace does not tell what one part needs, the other parts are still computed."""
 

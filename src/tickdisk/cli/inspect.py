@@ -64,6 +64,9 @@ def inspect(
     files: _Files = None,
     peak_mb_per_s: Annotated[float | None, typer.Option(help="Bandwidth of the disk in MB/s.", min=0.001)] = None,
     most_rejected: _MostRejected = None,
+    only: Annotated[
+        str | None, typer.Option(help="Folder, as the trace names it, to whose files the description is limited.")
+    ] = None,
     simulate: _Simulate = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the description as JSON, and write no page.")] = False,
@@ -80,6 +83,8 @@ def inspect(
         check_new_folder(output)
         if output.exists() and not force:
             raise TickdiskError(f"{output} exists already; name another file by -o, or replace it with --force")
+    if only is not None and simulate is not None:
+        raise TickdiskError("--simulate replays the whole trace; leave out --only or --simulate")
     readings = [*formats.traces_of(traces), *formats.traces_of(compare or []), *(traces[:1] if simulate is not None else [])]
     if readings.count(formats.STDIN) > 1:
         raise TickdiskError("the standard input can be read only once; keep the trace in a file for --compare and --simulate")
@@ -93,6 +98,7 @@ def inspect(
             files=files,
             peak_mb_per_s=peak_mb_per_s,
             most_rejected=most,
+            only=only,
             rejects=None if as_json else output.with_name(f"{output.name}.{name}rejects"),
         )
 

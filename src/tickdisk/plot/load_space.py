@@ -92,7 +92,6 @@ def load_touched(table: pd.DataFrame, *, places: str) -> Any:
     """
     rows = checked(table, ["place", "touched_bytes", "size_bytes", "share_touched"], "touched share")
     rows = rows.assign(name=_short(rows["place"]), mib=rows["touched_bytes"] / _MIB)
-    y = alt.Y("name:N", sort=list(rows["name"]), title=None)
     words = "Bytes that are read or written at least once"
     if rows["share_touched"].notna().any():
         share: dict[str, Any] = {"axis": alt.Axis(format="%"), "scale": alt.Scale(domain=[0, 1])}
@@ -100,7 +99,9 @@ def load_touched(table: pd.DataFrame, *, places: str) -> Any:
         rows, words = rows.dropna(subset=["share_touched"]), f"{words}, over the size of the file"
     else:
         x, words = alt.X("mib:Q", title="Touched (MiB)"), f"{words}; the sizes of the {places} are not in the trace"
-    chart = alt.Chart(rows).mark_bar(color=PALETTE[0]).encode(x, y).properties(width=380, height={"step": 15})
+    ranked = rows.sort_values("share_touched" if rows["share_touched"].notna().any() else "mib", ascending=False)
+    y = alt.Y("name:N", sort=list(ranked["name"]), title=None)
+    chart = alt.Chart(ranked).mark_bar(color=PALETTE[0]).encode(x, y).properties(width=380, height={"step": 15})
     return finish(chart, f"The most accessed {places}", words)
 
 

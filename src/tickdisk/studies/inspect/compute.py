@@ -62,6 +62,8 @@ class Given:
     """Largest share of the lines of a trace that may be rejected."""
     rejects: Path | None = None
     """File for the lines that cannot be read. If None, they are only counted."""
+    only: str | None = None
+    """Folder to whose files the description is limited. If None, all requests are described."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,17 @@ def _runs_of(given: Given, counts: list[formats.Counts], progress: Callable[[Tra
             paths, given.format_name, rejects=rejects, most_rejected=given.most_rejected, progress=progress
         )
         counts += found
+        if given.only is not None:
+            requests = _in_folder(requests, given.only)
         yield characterise.load_of(classified(requests), ", ".join(map(str, paths)))
+
+
+def _in_folder(requests: pd.DataFrame, folder: str) -> pd.DataFrame:
+    files = requests["file"].fillna("")
+    inside = requests[(files == folder) | files.str.startswith(folder.rstrip("/") + "/")]
+    if inside.empty:
+        raise TickdiskError(f"no request of the trace is to a file in {folder}; name a folder as the trace does")
+    return inside
 
 
 def classified(requests: pd.DataFrame) -> pd.DataFrame:

@@ -45,6 +45,18 @@ def _cell(description: Description, name: str) -> str:
     return f"{text} {_UNITS.get(unit, unit)}".rstrip()
 
 
+def syncs(results: Results) -> pd.DataFrame:
+    """Returns the number and the times of the syncs of the first load, and the share of the time that they take."""
+    found = results.shown.part("syncs")
+    table = found.table.set_index("call")
+    names = {"total_ms": "total (ms)", "p50_ms": "p50 (ms)", "p99_ms": "p99 (ms)", "most_ms": "longest (ms)"}
+    shown = table[list(names)].map(number).rename(columns=names)
+    shown.insert(0, "requests", table["requests"].map("{:,}".format))
+    shown["share of the time"] = ""
+    shown.iloc[-1, -1] = percent(found.share_of_time)
+    return shown
+
+
 def amounts(results: Results) -> pd.DataFrame:
     """Returns the numbers and bytes of reads and writes of the first load."""
     table = results.shown.part("amounts")
@@ -66,7 +78,7 @@ def latencies(results: Results) -> pd.DataFrame:
 
 
 def sequences(results: Results) -> pd.DataFrame:
-    """Returns the share of requests that follow each other on the disk, and the mean length of their sequences."""
+    """Returns the share of requests that follow each other in their file or volume, and the mean length of their sequences."""
     table = results.shown.part("sequences").set_index("op")
     return pd.DataFrame(
         {
@@ -94,7 +106,7 @@ def places(results: Results) -> pd.DataFrame:
 
 def stores(results: Results) -> pd.DataFrame:
     """Returns the requests and bytes of each part of a game server's stores, for the first load."""
-    table = results.shown.part("stores").set_index(["store", "part", "op"])
+    table = results.shown.part("stores").sort_values("bytes", ascending=False).set_index(["store", "part", "op"])
     return pd.DataFrame({"requests": table["requests"].map("{:,}".format), "MB": (table["bytes"] / 1e6).map(number)})
 
 
@@ -180,6 +192,7 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "beside": beside,
+    "syncs": syncs,
     "amounts": amounts,
     "latencies": latencies,
     "sequences": sequences,

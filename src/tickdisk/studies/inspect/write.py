@@ -20,6 +20,7 @@ from tickdisk.studies.inspect.show import FIGURES, TABLES
 
 _STYLE = "vendor/pico.classless.min.css"
 _SECTIONS = (
+    ("Syncs", ("syncs",)),
     ("Reads and writes", ("amounts", "sizes", "latencies table")),
     ("Over time", ("rates", "flushes", "data", "latencies", "queue", "gaps")),
     ("Places", ("areas", "sequences", "reuse", "touched", "places", "stores", "chunks")),
@@ -114,6 +115,10 @@ def _described(description: Description) -> dict[str, Any]:
         reuse = description.part("reuse")
         tables |= {"cache_hits": reuse.hits, "working_set": reuse.working_set}
         extra["reuse"] = {"distinct_mib": reuse.distinct_mib, "one_page_of": reuse.sample}
+    if "syncs" in description.parts:
+        found = description.part("syncs")
+        tables["syncs"] = found.table
+        extra["share_of_time_in_syncs"] = _number(found.share_of_time)
     if "flushes" in description.parts:
         policy = description.part("flushes")
         tables["flushes"] = policy.table
