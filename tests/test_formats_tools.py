@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import trace_readers
 from tickdisk import formats
+from tickdisk.trace.calls import CALLS
 
 PROGRAM = """
 import json, os, subprocess, sys, threading
@@ -180,3 +181,35 @@ def test_the_kept_lines_of_perf_trace() -> None:
     assert set(own["thread"]) == {26076}
     assert requests["process"].isna().all()
     assert requests.loc[requests["op"] == "open", "errno"].tolist() == [0, 0, 2]
+
+
+def test_strace_and_bpftrace_call_each_operation_by_the_same_name(tmp_path: Path) -> None:
+    """The reader of strace is native, and that of bpftrace has a table in Python."""
+    vector = '[{iov_base="x", iov_len=1}], 1'
+    descriptor_first = {
+        **dict.fromkeys(("pread64", "pwrite64"), '"x", 1, 0'),
+        **dict.fromkeys(("read", "write"), '"x", 1'),
+        **dict.fromkeys(("readv", "writev"), vector),
+        **dict.fromkeys(("preadv", "pwritev"), f"{vector}, 0"),
+        **dict.fromkeys(("preadv2", "pwritev2"), f"{vector}, 0, 0"),
+        **dict.fromkeys(("fsync", "fdatasync", "syncfs"), ""),
+        "lseek": "1, SEEK_SET",
+        "sync_file_range": "0, 1, SYNC_FILE_RANGE_WRITE",
+        "ftruncate": "1",
+    }
+    others = {"truncate": '"/srv/a", 1', "rename": '"/srv/a", "/srv/b"', "unlink": '"/srv/a"', "close": "3", "sync": ""}
+    lines = ['AT_FDCWD, "/srv/a", O_RDWR']
+    calls = ["openat", *descriptor_first, *others]
+    lines += [f"3, {words}".rstrip(", ") for words in descriptor_first.values()] + list(others.values())
+    trace = tmp_path / "each.strace"
+    trace.write_text(
+        "".join(
+            f"7 {1_700_000_000 + number}.000000001 {call}({words}) = {3 if call == 'openat' else 1 if words.count(',') else 0} "
+            "<0.000000100>\n"
+            for number, (call, words) in enumerate(zip(calls, lines, strict=True))
+        )
+    )
+    requests, _ = formats.read([trace])
+    told = dict(zip(requests["call"], requests["op"], strict=True))
+    assert {name: op for name, op in told.items() if op != CALLS[name].op} == {}
+    assert {call for call in calls if CALLS[call].op} == told.keys()
