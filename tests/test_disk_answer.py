@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tickdisk.cli.device import _answer
 from tickdisk.device import DeviceModel, load_devices
 from tickdisk.device.parts import FitLine
 from tickdisk.profile import nearest_device
@@ -56,6 +57,13 @@ def test_the_nearest_device_is_so_in_reads_and_flushes(
 def test_a_device_is_nearest_to_itself(name: str) -> None:
     read, write, flush, _ = CATALOGUE[name].latency_ns
     assert nearest_device(measured(read / 1000, (write + flush) / 1000), CATALOGUE).nearest == name
+
+
+def test_without_flushes_no_class_is_named_for_saves() -> None:
+    lines = list(_answer(measured(95, None)))
+    assert lines[1].startswith("the device of data/devices.yaml whose reads are nearest: sata_ssd")
+    assert lines[2:] == ["writes and flushes were not measured, so nothing is known about saves; measure them by --write"]
+    assert "the nearest device of data/devices.yaml: nvme_ssd" in "\n".join(_answer(measured(52, 110)))
 
 
 def test_each_metric_is_good_suffers_or_is_not_decided() -> None:

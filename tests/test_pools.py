@@ -257,10 +257,17 @@ def test_the_command(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, words)
     assert said.exit_code == 0, said.output
     assert "beyond the device" in said.output
-    assert "identity      holds" in said.output
+    assert "later writes - splits holds" in said.output
+    assert "until it was done                  in the trace" in said.output
     found = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
     assert found["identity_holds"] is True
     assert found["reads"] == 4 * 47
+    # 94 requests of 8 KiB count in each pool. Each of the 47 reads has an inserted write before it.
+    assert found["mb_per_s"] == pytest.approx(4 * 94 * 8192 / found["elapsed_s"] / 1e6)
+    assert found["inserted_mb_per_s"] == pytest.approx(4 * 47 * 8192 / found["elapsed_s"] / 1e6)
+    for one in found["pools"]:
+        assert [sum(group["requests"] for group in one[name]) for name in ("waited", "response", "in_trace")] == [94] * 3
+        assert {(group["least_us"], group["most_us"]) for group in one["in_trace"]} == {(500, 500)}
     assert found["workloads"][0]["rejected"]["beyond the device"] == 6
     wrong = CliRunner().invoke(app, [*words, "--pool", "nothing"])
     assert isinstance(wrong.exception, TickdiskError)

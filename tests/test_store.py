@@ -232,6 +232,27 @@ def test_a_store_says_its_own_size_and_a_folder_without_one_says_so(tmp_path: Pa
                 call(app, ["checkpoint", command, str(tmp_path / folder)], catch_exceptions=False)
 
 
+def test_verify_says_whether_a_crash_can_be_recovered(tmp_path: Path) -> None:
+    setting = Setting("hourglass", tmp_path / "store", SMALL, ticks=60, tick_hz=0)
+    while not list(setting.folder.glob("*.head")):
+        live(setting)
+    verifying = ["checkpoint", "verify", str(setting.folder)]
+    log = max(setting.folder.glob("actions-*.log"))
+    log.write_bytes(log.read_bytes()[:-3])
+    done = CliRunner().invoke(app, verifying)
+    assert done.exit_code == 0
+    tick = recover(setting.folder, setting.cells).tick
+    assert done.output.splitlines()[-1] == f"the state at tick {tick} can be recovered; the server crashed"
+    for path in [*setting.folder.glob("image-*"), *setting.folder.glob("actions-*.log")]:
+        content = bytearray(path.read_bytes())
+        if content and path.suffix != ".head":
+            content[len(content) // 2] ^= 0xFF
+            path.write_bytes(content)
+    done = CliRunner().invoke(app, verifying)
+    assert done.exit_code == 1
+    assert "the state cannot be recovered: " in done.output
+
+
 def test_a_store_without_a_whole_checkpoint_asks_for_its_size(tmp_path: Path) -> None:
     (tmp_path / "actions-000000000001.log").write_bytes(b"")
     with pytest.raises(StoreRefused, match="no whole checkpoint that says how large the state is; give --rows"):

@@ -201,7 +201,7 @@ trial = st.fixed_dictionaries(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(trial, min_size=1, max_size=12), st.floats(0.1, 30), st.floats(1e6, 1e9))
 def test_advice_is_never_beaten_on_its_own_terms(rows: list[dict[str, float]], limit_ms: float, memory: float) -> None:
-    found = pd.DataFrame(rows).assign(algorithm=[f"a{number}" for number in range(len(rows))])
+    found = pd.DataFrame(rows).assign(algorithm=[f"a{number}" for number in range(len(rows))], life=0)
     advice = store.advise(found, limit_ms=limit_ms, memory_bytes=memory)
     own = found.set_index("algorithm").loc[advice.algorithm]
     fits = found[found["memory_bytes"] <= memory]
@@ -216,11 +216,32 @@ def test_advice_is_never_beaten_on_its_own_terms(rows: list[dict[str, float]], l
         return
     assert own["longest_ms"] <= limit_ms
     assert own["added_ms"] <= max(1.1 * kept["added_ms"].min(), kept["added_ms"].min() + 0.05, 0.05)
-    assert not (kept[(kept["added_ms"] <= own["added_ms"])]["recovery_s"] < own["recovery_s"]).any()
+    better = kept[(kept["added_ms"] <= own["added_ms"]) & (kept["longest_ms"] <= own["longest_ms"])]
+    assert not (better["recovery_s"] < own["recovery_s"]).any()
+
+
+def _costs(algorithm: str, life: int, added_ms: float, longest_ms: float, recovery_s: float) -> dict[str, object]:
+    return {
+        "algorithm": algorithm, "life": life, "added_ms": added_ms, "longest_ms": longest_ms, "recovery_s": recovery_s,
+        "memory_bytes": 1e6,
+    }  # fmt: skip
+
+
+def test_advice_weighs_the_longest_tick_before_the_recovery() -> None:
+    found = pd.DataFrame([_costs("spiky", 0, 1, 9, 0.1), _costs("even", 0, 1.04, 2, 0.5), _costs("also_even", 0, 1.04, 2.2, 0.4)])
+    assert store.advise(found, limit_ms=10).algorithm == "also_even"
+
+
+def test_lives_that_disagree_decide_nothing() -> None:
+    lives = [_costs("a", life, 1 if life else 3, 1, 1) for life in range(3)] + [_costs("b", life, 2, 1, 1) for life in range(3)]
+    advice = store.advise(pd.DataFrame(lives), limit_ms=10)
+    assert (advice.by_lives, advice.is_decided, advice.algorithm) == ({"b": 1, "a": 2}, False, "a")
+    agreed = store.advise(pd.DataFrame(lives[1:3] + lives[4:]), limit_ms=10)
+    assert (agreed.by_lives, agreed.is_decided, agreed.algorithm) == ({"a": 2}, True, "a")
 
 
 def test_advice_does_not_say_that_ticks_got_shorter() -> None:
-    row = {"longest_ms": 0.1, "recovery_s": 1.0, "memory_bytes": 1e6}
+    row = {"life": 0, "longest_ms": 0.1, "recovery_s": 1.0, "memory_bytes": 1e6}
     found = pd.DataFrame([{"algorithm": "a", "added_ms": -0.003, **row}, {"algorithm": "b", "added_ms": 2.5, **row}])
     assert store.advise(found, limit_ms=1).why.startswith(
         "it adds no measurable time to a tick on average and 0.10 ms at the most"

@@ -17,6 +17,7 @@ from tickdisk.cli.progress import say
 from tickdisk.experiment import CHECKPOINT, STORE
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import percent
 from tickdisk.project import PLAN_PATH
 
 _Rows = Annotated[int, typer.Option(help="Size of the state in rows of ten cells of 4 bytes.", min=1)]
@@ -166,7 +167,8 @@ def recover(
     how = "the server was stopped" if recovery.was_stopped else "the server crashed"
     again = recovery.tick - recovery.image_tick
     print(f"tick {recovery.tick}: checkpoint {recovery.number} of tick {recovery.image_tick}, and {again} ticks again; {how}")
-    print(f"restored in {recovery.restore_s:.3f} s, replayed in {recovery.replay_s:.3f} s, digest {recovery.digest:016x}")
+    times = f"restored in {1e3 * recovery.restore_s:.3g} ms, replayed in {1e3 * recovery.replay_s:.3g} ms"
+    print(f"{times}, digest {recovery.digest:016x}")
     for finding in recovery.findings:
         print(f"found: {finding}")
 
@@ -177,12 +179,23 @@ def verify(
     *,
     rows: _OwnRows = None,
 ) -> None:
-    """Reads everything in a store's folder and says what is damaged. If anything is, the exit code is 1."""
+    """Reads everything in a store's folder and says what is damaged or incomplete, and whether its state can be recovered.
+
+    The exit code is 0 if the state at the last committed tick can be recovered, as after a crash, and 1 otherwise.
+    """
     from tickdisk.saving import store
 
-    findings = store.verify(folder, store.cells_in(folder, None if rows is None else rows * 10))
+    cells = store.cells_in(folder, None if rows is None else rows * 10)
+    findings = store.verify(folder, cells)
     print("\n".join(findings) or f"{folder}: nothing is damaged")
-    raise typer.Exit(1 if findings else 0)
+    try:
+        recovery = store.recover(folder, cells)
+    except store.StoreRefused as error:
+        print(f"the state cannot be recovered: {error}")
+        raise typer.Exit(1) from error
+    if findings:
+        how = "the server was stopped" if recovery.was_stopped else "the server crashed"
+        print(f"the state at tick {recovery.tick:,} can be recovered; {how}")
 
 
 @app.command("crash")
@@ -340,12 +353,15 @@ def advise(
     ] = None,
     one_by_one: _OneByOne = False,
     save_seconds: _SaveSeconds = 2.4,
+    lives: Annotated[int, typer.Option(help="Number of lives of each algorithm. A life takes some ten seconds.", min=1)] = 3,
 ) -> None:
     """Tries the algorithms on a game like yours, on this machine and disk, and recommends one with the reason.
 
-    Each algorithm saves the state of a made-up game with the given size, updates and tick rate. A table of the costs is printed.
+    Each algorithm saves the state of a made-up game with the given size, updates and tick rate, in several lives. A table of the
+    costs is printed, with intervals over the lives. If the lives disagree about the algorithm, the advice is undecided.
     """
     from tickdisk.saving import checkpoint, store
+    from tickdisk.stats import ALPHA, over_lives
 
     state = checkpoint.State(rows=rows)
     with _place(folder, device_name, rows) as place:
@@ -359,23 +375,34 @@ def advise(
             one_by_one=one_by_one,
             save_s=save_seconds,
             rest_s=save_seconds / 3,
+            lives=lives,
         )
         trials = store.trials(design, lambda _: print(".", end="", flush=True))
     limit = 500 / tick_hz if limit_ms is None else limit_ms
     print(f"\nstate {state.objects * state.object_bytes / 1e6:,.0f} MB, {updates_per_tick:,} updates per tick, skew {skew:g}:")
-    print(f"{'':28} {'added/tick':>10} {'longest':>10} {'checkpoint':>11} {'recovery':>10} {'written':>10} {'memory':>10}")
-    for row in trials.sort_values("added_ms").to_dict("records"):
+    print(f"{'':28} {'added/tick':>26} {'longest':>10} {'checkpoint':>11} {'recovery':>11} {'written':>10} {'memory':>10}")
+    for row in store.costs_over_lives(trials).sort_values("added_ms").to_dict("records"):
         if math.isnan(row["longest_ms"]):
             print(f"{row['algorithm']:28} is not judged: {save_seconds:g} s had too few checkpoints; give more --save-seconds")
             continue
         mark = " " if row["longest_ms"] <= limit else "!"
+        added = over_lives(trials.loc[trials["algorithm"] == row["algorithm"], "added_ms"], ALPHA)
+        ends = "" if math.isnan(added.low) else f"[{added.low:.3f}, {added.high:.3f}]"
         print(
-            f"{row['algorithm']:28} {row['added_ms']:7.3f} ms {row['longest_ms']:6.2f} ms{mark} {row['checkpoint_s']:8.3f} s "
-            f"{row['recovery_s']:8.3f} s {row['bytes'] / 1e6:7,.1f} MB {row['memory_bytes'] / 1e6:7,.0f} MB"
+            f"{row['algorithm']:28} {row['added_ms']:7.3f} {ends:>15} ms {row['longest_ms']:6.2f} ms{mark} "
+            f"{row['checkpoint_s']:8.3f} s {1e3 * row['recovery_s']:8.3g} ms {row['bytes'] / 1e6:7,.1f} MB "
+            f"{row['memory_bytes'] / 1e6:7,.0f} MB"
         )
     advice = store.advise(trials, limit_ms=limit, memory_bytes=None if memory_mb is None else 1e6 * memory_mb)
-    print(f"!: longer than {limit:.1f} ms. One life of each; other work on the machine makes ticks longer, too.")
-    print(f"take {advice.algorithm}: {advice.why}")
+    print(
+        f"!: longer than {limit:.1f} ms, at least once. Number of lives of each: {lives}; intervals have confidence "
+        f"{percent(1 - ALPHA)}. Other work on the machine makes ticks longer, too."
+    )
+    if advice.is_decided:
+        print(f"take {advice.algorithm}: {advice.why}")
+        return
+    each = ", ".join(f"{name} by {count}" for name, count in advice.by_lives.items())
+    print(f"undecided: the lives disagree ({each}). Together they are for {advice.algorithm}: {advice.why}. Try more --lives.")
 
 
 @contextmanager

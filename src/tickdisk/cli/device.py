@@ -224,10 +224,13 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
     from tickdisk.studies.statement import FACTS, read_facts
 
     answer = room.nearest_device(model, device.load_devices(in_project(DEVICES)))
-    flushed = (
-        "" if answer.flushed_write_ms is None else f", and a write of 4 KiB with its flush {number(answer.flushed_write_ms)} ms"
-    )
-    yield f"one at a time a read of 4 KiB takes {number(answer.read_ms)} ms{flushed} (medians)"
+    read = f"one at a time a read of 4 KiB takes {number(answer.read_ms)} ms"
+    if answer.flushed_write_ms is None:
+        yield f"{read} (median)"
+        yield f"the device of {DEVICES} whose reads are nearest: {answer.nearest} ({answer.description})"
+        yield "writes and flushes were not measured, so nothing is known about saves; measure them by --write"
+        return
+    yield f"{read}, and a write of 4 KiB with its flush {number(answer.flushed_write_ms)} ms (medians)"
     yield f"the nearest device of {DEVICES}: {answer.nearest} ({answer.description})"
     folder = in_project(_REFERENCE)
     if (folder / FACTS).exists():

@@ -8,12 +8,17 @@ import typer
 
 from tickdisk.cli.places import DEVICES, in_project
 from tickdisk.cli.reading import ReadingProgress
+from tickdisk.foundation.numbers import number
 
 if TYPE_CHECKING:
-    from tickdisk.pools import PoolsOutcome, Workload
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tickdisk.pools import PoolRun, PoolsOutcome, Workload
 
 _POOLS = Path("data/pools.yaml")
 _GROUPS = 10
+_COLUMNS = {"waited": "until its service began", "response": "until it was done", "in_trace": "in the trace"}
 
 
 def pools(
@@ -95,7 +100,8 @@ def _values(workloads: "list[Workload]", outcome: "PoolsOutcome") -> dict[str, A
             }
             for workload in workloads
         ],
-        "mb_per_s": outcome.mb_per_s,
+        "mb_per_s": outcome.own_mb_per_s,
+        "inserted_mb_per_s": outcome.mb_per_s - outcome.own_mb_per_s,
         "elapsed_s": outcome.elapsed_s,
         "reads": outcome.total("reads"),
         "prewrites": outcome.total("prewrites"),
@@ -107,13 +113,21 @@ def _values(workloads: "list[Workload]", outcome: "PoolsOutcome") -> dict[str, A
         "pools": [
             {
                 "elapsed_s": run.elapsed_s,
-                "waited": density(run.waited_ns, _GROUPS).to_dict("records"),
-                "response": density(run.response_ns, _GROUPS).to_dict("records"),
+                **{name: density(times, _GROUPS).to_dict("records") for name, times in _times_ns(run).items()},
                 "devices": run.served.to_dict("records"),
             }
             for run in outcome.runs
         ],
     }
+
+
+def _times_ns(run: "PoolRun") -> dict[str, "NDArray[np.int64]"]:
+    """Returns the times of the trace's own requests: until their service and until they were done, and as the trace has them."""
+    times = {"waited": run.waited_ns[run.own], "response": run.response_ns[run.own]}
+    if run.workload.knows_dependencies:
+        own = run.workload.requests[run.own]
+        times["in_trace"] = (own["end_ns"] - own["begin_ns"]).to_numpy()
+    return times
 
 
 def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
@@ -122,27 +136,38 @@ def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
     lines = []
     for workload in workloads:
         requests = len(workload.requests)
-        lines.append(f"{workload.name}: {requests} requests, of which {workload.inserted} are inserted writes")
-        lines += [f"  rejected    {count:>12}  {rule}" for rule, count in workload.rejected.items() if count]
-        lines.append(f"  the two readings of the dependencies differ for {workload.differ} requests")
+        lines.append(f"{workload.name}: {requests - workload.inserted:,} requests count")
+        if workload.inserted:
+            words = "writes, each before the first read of pages that the trace does not write"
+            lines.append(f"  inserted    {workload.inserted:>12,}  {words}")
+        lines += [f"  rejected    {count:>12,}  {rule}" for rule, count in workload.rejected.items() if count]
+        lines.append(
+            f"  A request waits for the one that ended last before it began. The other published reading, by the highest number "
+            f"(--highest), names another one for {workload.differ:,} requests."
+        )
     run = outcome.runs[0]
-    requested = sum(run.bytes for run in outcome.runs)
+    requested = sum(run.own_bytes for run in outcome.runs)
+    inserted_mb_per_s = outcome.mb_per_s - outcome.own_mb_per_s
+    pools = f"{len(outcome.runs)} pool{'s' if len(outcome.runs) > 1 else ''}"
+    holds = "holds" if all(run.holds_identity for run in outcome.runs) else "DOES NOT HOLD"
+    beside = f", and {number(inserted_mb_per_s)} MB/s of inserted writes" if inserted_mb_per_s > 0 else ""
     amount = {op: size / max(requested, 1) for op, size in outcome.device_bytes.items()}
+    amounts = f"read {number(amount['reads'])} and wrote {number(amount['writes'])} times"
     ops = {name: outcome.total(name) for name in ("reads", "prewrites", "postwrites", "splits")}
     operations = "{reads} reads, {prewrites} first writes of segments, {postwrites} later writes, {splits} splits".format(**ops)
     lines += [
-        f"throughput    {outcome.mb_per_s:.2f} MB/s in {len(outcome.runs)} pools",
-        f"elapsed       {outcome.elapsed_s:.3f} s",
+        f"throughput    {number(outcome.own_mb_per_s)} MB/s of the trace's requests in {pools}{beside}",
+        f"elapsed       {outcome.elapsed_s:.3f} s until the last request was done",
         f"operations    {operations}",
-        f"identity      {'holds' if all(run.holds_identity for run in outcome.runs) else 'DOES NOT HOLD'}",
-        f"devices       read {amount['reads']:.3g} and wrote {amount['writes']:.3g} times the bytes of the requests",
+        f"identity      requests = reads + first writes + later writes - splits {holds}",
+        f"devices       {amounts} the bytes of the trace's requests",
     ]
     if outcome.total("moved"):
         lines.append(f"tier          {outcome.total('moved')} segments moved to the data devices")
-    waited, response = density(run.waited_ns, _GROUPS), density(run.response_ns, _GROUPS)
-    lines.append("latency in us, in groups of equal number (first pool): wait for service, and until done")
-    both = zip(waited.to_dict("records"), response.to_dict("records"), strict=True)
-    for number, (wait, done) in enumerate(both, 1):
-        parts = (f"{group['least_us']:>14,.1f} to {group['most_us']:>12,.1f}" for group in (wait, done))
-        lines.append(f"  {number / len(waited):>4.0%}{''.join(parts)}")
+    groups = {name: density(times, _GROUPS).to_dict("records") for name, times in _times_ns(run).items()}
+    lines.append("latency of the trace's requests in us, in groups of equal number (first pool)")
+    lines.append(f"  {'':4}{''.join(f'{_COLUMNS[name]:>30}' for name in groups)}")
+    for place, each in enumerate(zip(*groups.values(), strict=True), 1):
+        parts = (f"{group['least_us']:>14,.1f} to {group['most_us']:>12,.1f}" for group in each)
+        lines.append(f"  {place / len(groups['waited']):>4.0%}{''.join(parts)}")
     return lines

@@ -84,6 +84,7 @@ def traffic(
             seconds=seconds,
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
+    print("Bytes and datagrams are those of both directions, with the headers of IP and of UDP or TCP.")
     head = ("players", "kB/s", "datagrams/s", "kB/s a player", "server core", "pings", "RTT ms", "p50 ms", "p99 ms", "unanswered")
     print("".join(f"{word:>14}" for word in head))
     for row in rows:

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import percent
 from tickdisk.netcode.life import StackLife
 from tickdisk.netcode.schedule import Step
 
 UPDATE_NS = 1_000_000_000 // 60
 """Time from one update of the server to the next."""
 _LATE = 2
-"""An update that is older than this many updates when it comes, or never comes, is late."""
+"""An update that comes later than the link's own delay by more than this many updates, or never comes, is late."""
 _FAR_NS = 1_000_000_000
 """Time from a bound of a step within which the counters must have been read."""
 _PARTS = ("server", "clients", "link")
@@ -28,7 +29,8 @@ def describe_steps(life: StackLife) -> pd.DataFrame:
     The columns are `players`; `pings` and `unanswered` (numbers); `rtt_mean_ms`, `rtt_p50_ms` and `rtt_p99_ms` of answered pings;
     `jitter_ms`, the mean difference between one round-trip time of a player and its next; `transport_rtt_ms`, the median of what
     the stack tells; `age_p50_ms` and `age_p99_ms` of updates; `lost_updates`, the share of the updates that players should have
-    got and did not, and `late_updates`, the share of those that were lost or older than two updates; `gap_p50_ms`, `gap_p99_ms`
+    got and did not, and `late_updates`, the share of those that were lost or came more than two updates later than the link's own
+    delay; `gap_p50_ms`, `gap_p99_ms`
     and `gap_max_ms` between updates of the server; `server_share`, `clients_share` and `link_share`, parts of the cores that each
     may use; `system_share`, for which all cores were busy as the kernel's clock ticks sample it, which sees little of work that
     is shorter than a tick; `server_thread_share`, `clients_thread_share` and `link_thread_share`, for which the busiest thread of
@@ -58,8 +60,17 @@ def _reason(life: StackLife, row: Mapping[Hashable, Any]) -> str:
         return "a ping had no answer"
     if row["busiest"] != "server" and row["players"]:
         return f"the busiest thread was not the server's but one of the {row['busiest']}"
-    is_saturated = row["clients_share"] + row["link_share"] >= MOST_BUSY or row["lag_p99_ms"] >= MOST_LAG_MS
-    return "the clients were saturated" if is_saturated else ""
+    return _lateness(row)
+
+
+def _lateness(row: Mapping[Hashable, Any]) -> str:
+    """Returns who made the clients late, or an empty text if they were not."""
+    share = row["clients_share"] + row["link_share"]
+    if share >= MOST_BUSY:
+        return "the clients were saturated"
+    if row["lag_p99_ms"] >= MOST_LAG_MS:
+        return f"other work on the machine delayed the clients, which needed {percent(share)} of their cores"
+    return ""
 
 
 def steady_pings(life: StackLife) -> pd.DataFrame:
@@ -96,7 +107,8 @@ def _players(life: StackLife, step: Step) -> dict[str, Any]:
     ages = life.ages[life.ages["number"].isin(updates["number"])]
     wanted = len(updates) * step.players
     gaps_ms = np.diff(updates["started_ns"].to_numpy()) / 1e6
-    late = (ages["age_ns"] > _LATE * UPDATE_NS).sum() + wanted - len(ages)
+    delay_ns = 0 if life.setting.conditions is None else round(life.setting.conditions.delay_ms * 1e6)
+    late = (ages["age_ns"] - delay_ns > _LATE * UPDATE_NS).sum() + wanted - len(ages)
     return {
         "are_all_there": bool(len(updates)) and bool((updates["players"] == step.players).all()),
         "pings": len(pings),

@@ -7,13 +7,14 @@ publication does.
 """
 
 from tickdisk.pools.layout import DeviceGroup, FastTier, Pool, load_pools
-from tickdisk.pools.simulate import PoolsOutcome, Settings, density, simulate
+from tickdisk.pools.simulate import PoolRun, PoolsOutcome, Settings, density, simulate
 from tickdisk.pools.workload import Workload, workload_of
 
 __all__ = [
     "DeviceGroup",
     "FastTier",
     "Pool",
+    "PoolRun",
     "PoolsOutcome",
     "Settings",
     "Workload",

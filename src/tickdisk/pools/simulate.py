@@ -71,8 +71,18 @@ class PoolRun:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all requests."""
+        """Bytes of all requests, with those of inserted writes."""
         return int(self.workload.requests["pages"].sum()) * PAGE_BYTES
+
+    @property
+    def own(self) -> NDArray[np.bool_]:
+        """Whether a request is one of the trace, and not an inserted write."""
+        return np.asarray(self.workload.requests["is_inserted"].to_numpy() == 0)
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes of the requests of the trace."""
+        return int(self.workload.requests["pages"].to_numpy()[self.own].sum()) * PAGE_BYTES
 
     @property
     def waited_ns(self) -> NDArray[np.int64]:
@@ -100,6 +110,11 @@ class PoolsOutcome:
     def mb_per_s(self) -> float:
         """Megabytes per second of all pools together, over the elapsed time. NaN if no time passed."""
         return sum(run.bytes for run in self.runs) / self.elapsed_s / 1e6 if self.elapsed_s > 0 else np.nan
+
+    @property
+    def own_mb_per_s(self) -> float:
+        """Megabytes per second of the requests of the traces, without inserted writes, over the elapsed time."""
+        return sum(run.own_bytes for run in self.runs) / self.elapsed_s / 1e6 if self.elapsed_s > 0 else np.nan
 
     def total(self, name: Literal["reads", "prewrites", "postwrites", "splits", "moved"]) -> int:
         """Returns the sum of a count of `PoolRun`, given by its name, over all pools."""

@@ -7,7 +7,7 @@ what they cost, and `advise` chooses one. `compare` fits a cost model to lives a
 damaged. `campaign` ends lives by a kill or a power cut, and compares each recovered state with the right one.
 """
 
-from tickdisk.saving.store.advice import Advice, advise
+from tickdisk.saving.store.advice import Advice, advise, costs_over_lives
 from tickdisk.saving.store.calibrated import PAPER, TERMS, Calibrated, calibrate, predict
 from tickdisk.saving.store.compare import (
     FIT_RATES,
@@ -53,6 +53,7 @@ __all__ = [
     "cells_in",
     "check_device_memory",
     "compare",
+    "costs_over_lives",
     "cutter",
     "device_bytes",
     "lines",

@@ -50,7 +50,7 @@ def syncs(results: Results) -> pd.DataFrame:
     found = results.shown.part("syncs")
     table = found.table.set_index("call")
     names = {"total_ms": "total (ms)", "p50_ms": "p50 (ms)", "p99_ms": "p99 (ms)", "most_ms": "longest (ms)"}
-    shown = table[list(names)].map(number).rename(columns=names)
+    shown: pd.DataFrame = table[list(names)].map(number).rename(columns=names)
     shown.insert(0, "requests", table["requests"].map("{:,}".format))
     shown["share of the time"] = ""
     shown.iloc[-1, -1] = percent(found.share_of_time)

@@ -156,9 +156,7 @@ def _ranks(summary: pd.DataFrame) -> Ranks:
 
 def _game(name: str, own: pd.DataFrame) -> GameCosts:
     """Sums up the trials of one game over lives, and chooses an algorithm."""
-    columns = ["added_ms", "checkpoint_s", "recovery_s", "bytes", "memory_bytes"]
-    grouped = own.groupby("algorithm", sort=False)
-    means = grouped[columns].mean().assign(longest_ms=grouped["longest_ms"].max(), lives=grouped.size())
+    means = store.costs_over_lives(own).set_index("algorithm")
     means = means.loc[[algorithm for algorithm in NAMES if algorithm in means.index]].reset_index()
     limit_ms = 1e3 / float(own["tick_hz"].iloc[0]) / 2
-    return GameCosts(name, float(own["state_bytes"].iloc[0]), limit_ms, means, store.advise(means, limit_ms=limit_ms))
+    return GameCosts(name, float(own["state_bytes"].iloc[0]), limit_ms, means, store.advise(own, limit_ms=limit_ms))
