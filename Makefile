@@ -30,7 +30,7 @@ doctor: setup ## say what this machine can do, and what to install for the rest
 	@$(WITH_PATH) tickdisk doctor
 
 bench-device: setup ## measure how faithful the emulated device is over queue depths, beside nbdkit (20 minutes, 40 on a busy machine)
-	@$(WITH_PATH) sh -ec 'mkdir -p build/bench; tickdisk plan --scale full --output build/bench/plan.json >/dev/null; tickdisk fidelity --strict --plan build/bench/plan.json --output build/bench/fidelity.json'
+	@$(WITH_PATH) sh -ec 'mkdir -p build/bench; rm -f build/bench/plan.json build/bench/fidelity.json; tickdisk plan --scale full --output build/bench/plan.json >/dev/null; tickdisk fidelity --strict --plan build/bench/plan.json --output build/bench/fidelity.json'
 
 bench-model: setup ## measure how many requests per second the device model completes in simulated time
 	@$(WITH_PATH) python -m benchmarks.device_model
@@ -58,9 +58,9 @@ reference: setup ## keep the run in results/ as the reference of its scale, with
 soak: setup ## load a device with 128 random requests in flight, and verify what it reads; MINUTES=15
 	@$(WITH_PATH) python -m benchmarks.soak --minutes=$(MINUTES)
 
-release-check: soak ## run before a release, on a quiet machine: soak, half an hour of fuzzing, 100 power cuts, damaged stores, crashed games
+release-check: soak ## run before a release, on a quiet machine: soak, half an hour of fuzzing, 100 power cuts, damaged stores, crashed games, wrong calls
 	@$(WITH_PATH) python envs/fuzz.py 180
-	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
+	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; TICKDISK_CALLS=0 pytest tests/test_nonsense.py; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 
 bench-checkpoint: setup ## measure checkpoint recovery: updates per second in the simulator, and the real cost of each algorithm
 	@$(WITH_PATH) sh -ec 'python -m benchmarks.checkpoint_simulator; python -m benchmarks.checkpoint_algorithms'

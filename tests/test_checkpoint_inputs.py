@@ -1,8 +1,11 @@
 """Zipf traces against theory, the rules of Knights and Archers, recorded traces, and what is wrong in a file."""
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from scipy import stats
@@ -145,7 +148,7 @@ def test_what_is_wrong_in_a_trace_is_named(tmp_path: Path) -> None:
     with pytest.raises(TickdiskError, match=r"none.npz does not exist"):
         checkpoint.load_trace(tmp_path / "none.npz")
     (tmp_path / "bad.parquet").write_text("no")
-    with pytest.raises(TickdiskError, match=r"bad.parquet: not a Parquet"):
+    with pytest.raises(TickdiskError, match=r"bad.parquet is not a Parquet"):
         checkpoint.load_trace(tmp_path / "bad.parquet")
     np.savez(tmp_path / "a.npz", tick=[1.5], cell=[1])
     with pytest.raises(TickdiskError, match=r"whole numbers"):
@@ -153,6 +156,46 @@ def test_what_is_wrong_in_a_trace_is_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", tick=[1], cell=[50])
     with pytest.raises(TickdiskError, match=r"cells are 0 to 9"):
         checkpoint.load_trace(tmp_path / "b.npz", checkpoint.State(rows=1, columns=10))
+
+
+@pytest.mark.parametrize(
+    ("ticks", "cells", "message"),
+    [
+        ([1_722_000_000_000_000_000, 1_722_000_000_040_000_000], [3, 7], "ticks .* look like times"),
+        ([1_722_000_000, 1_722_000_001], [3, 7], "ticks .* look like times"),
+        ([0, 10**9], [3, 7], "ticks .* look like times"),
+        (np.array([0, 2**63 + 5], np.uint64), [3, 7], "ticks .* look like times"),
+        ([-1, 0], [3, 7], "ticks .* look like times"),
+        ([0, 1], [3, 2**32 - 1], "a state of 4,294,967,296 cells is too large"),
+        ([0, 1], np.array([3, 2**63 + 5], np.uint64), "is too large"),
+        (np.array(["2026-11-28T00:00:00.1"] * 2, "datetime64[ns]"), [3, 7], "must be whole numbers"),
+        ([True, False], [3, 7], "must be whole numbers"),
+        ([[0, 1]], [[3, 7]], "must be whole numbers"),
+        (np.array([0, 1], object), [3, 7], "not an .npz file with the arrays"),
+    ],
+)
+def test_times_and_other_arrays_are_refused_before_memory_is_asked_for(
+    tmp_path: Path, ticks: npt.ArrayLike, cells: npt.ArrayLike, message: str
+) -> None:
+    np.savez(tmp_path / "t.npz", tick=np.asarray(ticks), cell=np.asarray(cells))
+    with pytest.raises(TickdiskError, match=message):
+        checkpoint.load_trace(tmp_path / "t.npz")
+
+
+def test_arrays_larger_than_memory_are_refused(tmp_path: Path) -> None:
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<i8", "fortran_order": False, "shape": (1 << 50,)})
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as file:
+        for name in ("tick", "cell"):
+            file.writestr(f"{name}.npy", head.getvalue() + bytes(16))
+    with pytest.raises(TickdiskError, match="larger than the memory"):
+        checkpoint.load_trace(tmp_path / "t.npz")
+
+
+def test_a_state_of_too_many_cells_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", tick=[1], cell=[50])
+    with pytest.raises(TickdiskError, match="too large"):
+        checkpoint.load_trace(tmp_path / "t.npz", checkpoint.State(rows=1 << 31, columns=2))
 
 
 def test_a_captured_life_gives_the_pages_that_it_wrote(tmp_path: Path) -> None:

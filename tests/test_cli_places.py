@@ -77,6 +77,49 @@ def test_a_reader_who_goes_away_is_no_error() -> None:
     assert done.stderr == ""
 
 
+def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    command = f"{BIN / 'tickdisk'} device backends > /dev/full"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tickdisk: standard output: No space left on device; free some space there\n",
+    )
+
+
+def test_an_output_is_checked_before_any_work(tmp_path: Path) -> None:
+    mine, link = tmp_path / "mine.svg", tmp_path / "link"
+    mine.write_text("<svg/>")
+    link.symlink_to(tmp_path / "nowhere")
+    for output, force, inputs, message in (
+        (mine, None, (), "exists already; remove it, or name another file"),
+        (mine, False, (), "or replace it with --force"),
+        (mine, True, (mine,), "is what this command reads"),
+        (mine, True, (tmp_path,), "is what this command reads"),
+        (link, True, (), "is there and is not a file"),
+        (Path("/dev/null"), True, (), "is there and is not a file"),
+        (tmp_path, True, (), "is there and is not a file"),
+        (mine / "below", None, (), "does not exist"),
+        (Path("/proc/mine.svg"), None, (), "cannot be written in /proc"),
+    ):
+        with pytest.raises(TickdiskError, match=message):
+            places.check_output(output, force=force, inputs=inputs)
+    places.check_output(mine, force=True)
+    places.check_output(tmp_path / "new")
+    with pytest.raises(TickdiskError, match="is not empty"):
+        places.check_output_folder(tmp_path)
+    places.check_output_folder(tmp_path / "new")
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.svg", "link"}
+
+
+def test_what_lies_in_results_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/plan.json").write_text("{}")
+    places.check_output(Path("results/plan.json"))
+    places.check_output(Path("results/new/plan.json"))
+    places.check_output_folder(Path("results"))
+
+
 def handles_signals(process: int) -> bool:
     """Returns whether a process handles SIGTERM, which Python itself does not."""
     words = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,26 @@ def test_another_table_or_a_missing_column_is_refused(tmp_path: Path) -> None:
     table.write("load", tmp_path / "load.parquet", pd.DataFrame({"monotonic_ns": [1], "process": ["a"], "cpu_ns": [2]}))
     with pytest.raises(TickdiskError, match="holds table load"):
         table.read("ticks", tmp_path / "load.parquet")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda whole: whole[: len(whole) // 2], "is cut off: it begins as a Parquet file, but after"),
+        (lambda whole: whole[:4], "is cut off"),
+        (lambda _: b"", "is empty"),
+        (lambda _: b"no table", "is not a Parquet file"),
+        (lambda whole: whole[:8] + bytes(len(whole) - 16) + whole[-8:], "is not a Parquet file, or a damaged one"),
+    ],
+)
+def test_a_damaged_table_is_said_to_be_what_it_is(tmp_path: Path, damage: Callable[[bytes], bytes], message: str) -> None:
+    path = tmp_path / "load.parquet"
+    table.write("load", path, pd.DataFrame({"monotonic_ns": [1], "process": ["a"], "cpu_ns": [2]}))
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(TickdiskError, match=rf"load\.parquet {message}.*; copy it again, or make it again"):
+        table.read("load", path)
+    with pytest.raises(TickdiskError, match=rf"load\.parquet {message}.*; mine"):
+        table.read_columns(path, ["process"], "mine")
 
 
 def test_a_child_leaves_command_output_and_exit_code(tmp_path: Path) -> None:

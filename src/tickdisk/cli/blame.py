@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from tickdisk.cli.places import check_output
+
 
 def blame(
     run: Annotated[Path, typer.Argument(help="Run folder, folder of one server life, or folder of a capture.")],
@@ -18,7 +20,7 @@ def blame(
             help="Thread to explain. By default, the thread that ticks, or in a capture the busiest thread that runs a loop."
         ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="Number of ticks to explain, the worst first.")] = 5,
+    top: Annotated[int, typer.Option(min=1, max=10_000, help="Number of ticks to explain, the worst first.")] = 5,
     figure: Annotated[
         Path | None,
         typer.Option(help="SVG file to write, with a figure of the time around the worst tick: threads, files, disk and saves."),
@@ -35,6 +37,8 @@ def blame(
     from tickdisk.foundation.errors import TickdiskError
     from tickdisk.stats import ALPHA
 
+    if figure is not None:
+        check_output(figure)
     lives = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
     if not lives:
         raise TickdiskError(f"{run} has no captured life {life}; leave --life out to see all")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tickdisk.cli.places import check_new_folder
+from tickdisk.cli.places import check_output_folder
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
 from tickdisk.foundation.process import state_of
@@ -31,7 +31,10 @@ def capture(
     *,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the capture, which must not exist yet.")],
     pid: Annotated[
-        int | None, typer.Option(help="Number of a running process to capture instead, until it ends or you press Ctrl-C.")
+        int | None,
+        typer.Option(
+            min=1, max=1 << 22, help="Number of a running process to capture instead, until it ends or you press Ctrl-C."
+        ),
     ] = None,
     tool: Annotated[
         Literal["auto", "bpftrace", "strace"],
@@ -47,7 +50,7 @@ def capture(
         raise TickdiskError("there is nothing to capture; give either a command after -- or a process by --pid")
     if output.exists():
         raise TickdiskError(f"{output} exists already; remove it or name another folder")
-    check_new_folder(output)
+    check_output_folder(output)
     for left in output.absolute().parent.glob(f".{output.name}.*.partial"):
         shutil.rmtree(left, ignore_errors=True)
     partial = output.absolute().with_name(f".{output.name}.{os.getpid()}.partial")

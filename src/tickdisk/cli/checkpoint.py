@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tickdisk.cli.places import DEVICES, check_new_folder, in_project
+from tickdisk.cli.places import DEVICES, check_new_folder, check_output_folder, in_project
 from tickdisk.cli.progress import say
 from tickdisk.experiment import CHECKPOINT, STORE
 from tickdisk.foundation import process
@@ -20,10 +20,16 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import percent
 from tickdisk.project import PLAN_PATH
 
-_Rows = Annotated[int, typer.Option(help="Size of the state in rows of ten cells of 4 bytes.", min=1)]
+_MOST_CELLS, _MOST_UPDATES, _LONGEST_SEED = (1 << 32) - 1, 100_000_000, (1 << 63) - 1
+_MOST_ROWS, _LEAST_HZ = _MOST_CELLS // 10, 0.001
+_Rows = Annotated[int, typer.Option(help="Size of the state in rows of ten cells of 4 bytes.", min=1, max=_MOST_ROWS)]
 _OwnRows = Annotated[
     int | None,
-    typer.Option(help="Size of the state in rows of ten cells of 4 bytes. By default, the store's checkpoints say it.", min=1),
+    typer.Option(
+        help="Size of the state in rows of ten cells of 4 bytes. By default, the store's checkpoints say it.",
+        min=1,
+        max=_MOST_ROWS,
+    ),
 ]
 _Folder = Annotated[Path | None, typer.Argument(help="Folder on the disk to try. It is left out with --device.")]
 _DeviceName = Annotated[
@@ -35,8 +41,11 @@ _SaveSeconds = Annotated[
     typer.Option(
         help="Length of the two parts of a life in which checkpoints are made, in seconds. A rest of a third of it follows each.",
         min=1,
+        max=3600,
     ),
 ]
+_Skew = Annotated[float, typer.Option(help="Skew of the Zipf distribution that chooses the cells.", min=0, max=0.99)]
+_UpdatesPerTick = Annotated[int, typer.Option(help="Cells that change in a tick.", min=1, max=_MOST_UPDATES)]
 _OneByOne = Annotated[
     bool,
     typer.Option("--one-by-one/--at-once", help="Hand every update to the store by itself, or all updates of a tick at its end."),
@@ -60,6 +69,7 @@ def sweep(
     from tickdisk.project import read_plan
     from tickdisk.saving import checkpoint
 
+    check_output_folder(output)
     process.follow_owner()
     config = read_plan(plan).config
     design, published = config.chosen.design(CHECKPOINT), checkpoint.load_published()
@@ -83,14 +93,16 @@ def simulate(
         typer.Argument(help="Parquet or .npz file with tick and cell of every update, or the folder of a captured server life."),
     ],
     *,
-    rows: Annotated[int | None, typer.Option(help="Rows of the state. By default, as many as the trace needs.", min=1)] = None,
-    columns: Annotated[int, typer.Option(help="Columns of the state.", min=1)] = 10,
-    ticks: Annotated[int, typer.Option(help="Largest number of ticks to simulate.", min=1)] = 1_000_000,
-    tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=0.001)] = 30,
-    disk_mb_per_s: Annotated[float, typer.Option(help="Write bandwidth of the disk in MB/s.", min=0.001)] = 60,
-    memory_gb_per_s: Annotated[float, typer.Option(help="Copy bandwidth of memory in GB/s.", min=0.001)] = 2.36,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of the state. By default, as many as the trace needs.", min=1, max=_MOST_CELLS)
+    ] = None,
+    columns: Annotated[int, typer.Option(help="Columns of the state.", min=1, max=_MOST_CELLS)] = 10,
+    ticks: Annotated[int, typer.Option(help="Largest number of ticks to simulate.", min=1, max=10_000_000)] = 1_000_000,
+    tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=_LEAST_HZ, max=1e6)] = 30,
+    disk_mb_per_s: Annotated[float, typer.Option(help="Write bandwidth of the disk in MB/s.", min=0.001, max=1e6)] = 60,
+    memory_gb_per_s: Annotated[float, typer.Option(help="Copy bandwidth of memory in GB/s.", min=0.001, max=1e6)] = 2.36,
     full_every: Annotated[
-        int, typer.Option(help="Number of checkpoints per full one, for the algorithms that write a log.", min=1)
+        int, typer.Option(help="Number of checkpoints per full one, for the algorithms that write a log.", min=1, max=1_000_000)
     ] = 10,
 ) -> None:
     """Simulates the six algorithms of the published cost model on recorded updates of a game, and prints what each would cost.
@@ -105,6 +117,8 @@ def simulate(
     runs = [checkpoint.Simulation(name, costs, checkpoint.Readings(full_every=full_every)) for name in checkpoint.ALGORITHMS]
     outcomes = checkpoint.simulate(source, runs, ticks=ticks)
     print(f"{len(outcomes[0].ticks)} ticks, {outcomes[0].updates} updates, {source.state.objects} objects")
+    if len(source.counts) > ticks:
+        print(f"the trace has {len(source.counts)} ticks with {len(source.cells)} updates; more --ticks simulate the rest, too")
     print(f"{'algorithm':28} {'overhead/tick':>14} {'longest':>10} {'checkpoint':>11} {'recovery':>10}")
     for name, outcome in zip(checkpoint.ALGORITHMS, outcomes, strict=True):
         longest = outcome.ticks["overhead_ms"].max()
@@ -122,14 +136,14 @@ def run(
     ],
     *,
     algorithm: Annotated[str, typer.Option(help="Algorithm to use. An unknown name lists all.")] = "copy_on_update",
-    updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
-    skew: Annotated[float, typer.Option(help="Skew of the Zipf distribution that chooses the cells.", min=0, max=0.99)] = 0.8,
+    updates_per_tick: _UpdatesPerTick = 64_000,
+    skew: _Skew = 0.8,
     rows: _Rows = 1_000_000,
-    ticks: Annotated[int, typer.Option(help="Number of ticks to play.", min=1)] = 300,
+    ticks: Annotated[int, typer.Option(help="Number of ticks to play.", min=1, max=100_000_000)] = 300,
     tick_hz: Annotated[
-        float, typer.Option(help="Ticks per second. With 0, ticks follow each other without a pause.", min=0)
+        float, typer.Option(help="Ticks per second. With 0, ticks follow each other without a pause.", min=0, max=1e6)
     ] = 30,
-    seed: Annotated[int, typer.Option(help="Seed of the random updates.", min=0)] = 42,
+    seed: Annotated[int, typer.Option(help="Seed of the random updates.", min=0, max=_LONGEST_SEED)] = 42,
 ) -> None:
     """Plays ticks of a game with random updates, and saves its state for real under one algorithm, one checkpoint after another.
 
@@ -138,6 +152,8 @@ def run(
     from tickdisk.saving import checkpoint, store
 
     check_new_folder(folder)
+    if 0 < tick_hz < _LEAST_HZ:
+        raise TickdiskError(f"--tick-hz {tick_hz:g} is too slow; give 0, or at least {_LEAST_HZ:g}")
     updates = checkpoint.ZipfTrace(updates_per_tick, skew, seed, state=checkpoint.State(rows=rows))
     life = store.live(store.Setting(algorithm, folder, updates, ticks=ticks, tick_hz=tick_hz))
     checkpoints, added_ms = life.checkpoints, (life.ticks["update_ns"] + life.ticks["log_ns"] + life.ticks["pause_ns"]) / 1e6
@@ -203,10 +219,10 @@ def crash(
     folder: Annotated[Path | None, typer.Argument(help="Folder for the saved states. It is left out with --cuts.")] = None,
     *,
     algorithms: _Algorithms = None,
-    crashes: Annotated[int, typer.Option(help="Number of crashes for each algorithm.", min=1)] = 84,
+    crashes: Annotated[int, typer.Option(help="Number of crashes for each algorithm.", min=1, max=1_000_000)] = 84,
     cuts: Annotated[bool, typer.Option(help="Cut the power of an emulated device instead of killing the process.")] = False,
     rows: _Rows = 1_000_000,
-    seed: Annotated[int, typer.Option(help="Seed of all random choices.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices.", min=0, max=_LONGEST_SEED)] = 1,
 ) -> None:
     """Tests the recovery of every algorithm: crashes a game that saves its state at random times, and recovers the state.
 
@@ -247,19 +263,27 @@ def compare(
     device_name: _DeviceName = None,
     rates: Annotated[
         list[int] | None,
-        typer.Option("--rate", help="Updates per tick to compare at; can be repeated. By default, rates from 1,000 to 256,000."),
+        typer.Option(
+            "--rate",
+            help="Updates per tick to compare at; can be repeated. By default, rates from 1,000 to 256,000.",
+            min=1,
+            max=_MOST_UPDATES,
+        ),
     ] = None,
     fit_rates: Annotated[
         list[int] | None,
         typer.Option(
-            "--fit-rate", help="Updates per tick at which the model is calibrated; can be repeated. By default, five other rates."
+            "--fit-rate",
+            help="Updates per tick at which the model is calibrated; can be repeated. By default, five other rates.",
+            min=1,
+            max=_MOST_UPDATES,
         ),
     ] = None,
     one_by_one: _OneByOne = True,
     later: Annotated[bool, typer.Option(help="Play also the six later algorithms, which the cost model does not cover.")] = False,
     rows: _Rows = 1_000_000,
     save_seconds: _SaveSeconds = 2.4,
-    lives: Annotated[int, typer.Option(help="Number of lives of each algorithm at each rate.", min=1)] = 1,
+    lives: Annotated[int, typer.Option(help="Number of lives of each algorithm at each rate.", min=1, max=1000)] = 1,
     output: Annotated[Path | None, typer.Option(help="Folder to write the tables to.")] = None,
 ) -> None:
     """Measures how much the real algorithms lengthen ticks over update rates, and compares that with a cost model.
@@ -270,6 +294,8 @@ def compare(
     from tickdisk.saving import checkpoint, store
     from tickdisk.stats import ALPHA
 
+    if output is not None:
+        check_output_folder(output)
     with _place(folder, device_name, rows) as place:
         design = store.TrialDesign(
             folder=place,
@@ -302,6 +328,7 @@ def study(
     from tickdisk.project import read_plan
     from tickdisk.saving import checkpoint, store
 
+    check_output_folder(output)
     process.follow_owner()
     config = read_plan(plan).config
     settings = config.chosen.design(STORE)
@@ -340,16 +367,18 @@ def advise(
     *,
     device_name: _DeviceName = None,
     algorithms: _Algorithms = None,
-    updates_per_tick: Annotated[int, typer.Option(help="Cells that change in a tick.", min=1)] = 64_000,
-    skew: Annotated[float, typer.Option(help="Skew of the Zipf distribution that chooses the cells.", min=0, max=0.99)] = 0.8,
+    updates_per_tick: _UpdatesPerTick = 64_000,
+    skew: _Skew = 0.8,
     rows: _Rows = 1_000_000,
-    tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=1)] = 30,
+    tick_hz: Annotated[float, typer.Option(help="Ticks per second.", min=1, max=1e6)] = 30,
     limit_ms: Annotated[
         float | None,
-        typer.Option(help="Time in milliseconds by which a checkpoint may lengthen a tick. By default, half of a tick.", min=0),
+        typer.Option(
+            help="Time in milliseconds by which a checkpoint may lengthen a tick. By default, half of a tick.", min=0, max=3.6e6
+        ),
     ] = None,
     memory_mb: Annotated[
-        float | None, typer.Option(help="Memory in MB that the process may use. By default, there is no limit.", min=1)
+        float | None, typer.Option(help="Memory in MB that the process may use. By default, there is no limit.", min=1, max=1e9)
     ] = None,
     one_by_one: _OneByOne = False,
     save_seconds: _SaveSeconds = 2.4,

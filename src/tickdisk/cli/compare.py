@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tickdisk.cli.places import check_output
+
 _Run = Annotated[Path, typer.Argument(help="A folder with facts.json and claims.json, such as results or data/reference/paper.")]
 
 
@@ -46,6 +48,7 @@ def compare_reference(
     """
     from tickdisk import compare as room
 
+    check_output(output)
     print(room.compare_with_reference(results, output))
 
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk.cli.places import check_new_folder
+from tickdisk.cli.places import check_output
 from tickdisk.cli.reading import ReadingProgress
-from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
     from tickdisk.formats import Counts
@@ -54,11 +53,10 @@ def convert(
     """
     from tickdisk import formats
 
-    check_new_folder(output)
-    if output.exists() and not force:
-        raise TickdiskError(f"{output} exists already; name another file, or replace it with --force")
     most = formats.MOST_REJECTED if most_rejected is None else most_rejected
     paths = formats.traces_of(traces)
+    for path in formats.outputs_of(output):
+        check_output(path, force=force, inputs=traces)
     counts, left_out = formats.convert(
         paths, output, format_name, anonymise=anonymise, most_rejected=most, progress=ReadingProgress()
     )

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tickdisk import device
-from tickdisk.cli.places import DEVICES, in_project
+from tickdisk.cli.places import DEVICES, check_output, in_project
 from tickdisk.cli.progress import say
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
@@ -20,6 +20,7 @@ from tickdisk.foundation.record import plain
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, and remove it.")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_LONGEST_STALL_MS = device.LONGEST_NS // 1_000_000
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
 _Name = Annotated[str | None, typer.Argument(help="Name of the mounted device. It is needed only if several are mounted.")]
 _Tier = Annotated[
@@ -58,6 +59,8 @@ def up(
     Standard output has the mount point alone; a description goes to standard error.
     """
     model = device.named(tier, in_project(devices))
+    if log is not None:
+        check_output(log)
     disk = device.bring_up(
         model,
         backend=backend,
@@ -124,7 +127,8 @@ def status(name: _Name = None) -> None:
 
 @app.command()
 def stall(
-    milliseconds: Annotated[int, typer.Argument(min=1, help="Length of the stall in milliseconds.")], name: _Name = None
+    milliseconds: Annotated[int, typer.Argument(min=1, max=_LONGEST_STALL_MS, help="Length of the stall in milliseconds.")],
+    name: _Name = None,
 ) -> None:
     """Makes a mounted device stall: from its next request on, it starts no request for the given time."""
     disk = device.attach(name)
@@ -139,7 +143,7 @@ def cut(
     keep: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the unflushed pages that survive. They are drawn at random.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice of pages.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=(1 << 64) - 1, help="Seed of the random choice of pages.")] = 0,
 ) -> None:
     """Cuts the power of a mounted device, switches it on and mounts it again, to test what a program loses.
 
@@ -195,7 +199,9 @@ def profile(
     ] = None,
     seconds: Annotated[
         float,
-        typer.Option(min=0.3, help="Time of each job in all rounds together, in seconds. More than 12 seconds give more rounds."),
+        typer.Option(
+            min=0.3, max=3600, help="Time of each job in all rounds together, in seconds. More than 12 seconds give more rounds."
+        ),
     ] = 12,
     size: Annotated[
         str, typer.Option(help="Size of the file in a folder, e.g. 512M or 4G. It should be larger than the caches of the disk.")
@@ -207,6 +213,7 @@ def profile(
     """
     from tickdisk import profile as room
 
+    check_output(output)
     writes = path.is_dir() if write is None else write
     profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=_bytes(size), say=say)
     print(room.screen(profiled.model))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk.cli.places import DEVICES, check_new_folder, in_project
+from tickdisk.cli.places import DEVICES, check_output, in_project
 from tickdisk.cli.reading import ReadingProgress
 from tickdisk.foundation.errors import TickdiskError
 
@@ -62,7 +62,7 @@ def inspect(
     together: _Together = False,
     format_name: _Format = None,
     files: _Files = None,
-    peak_mb_per_s: Annotated[float | None, typer.Option(help="Bandwidth of the disk in MB/s.", min=0.001)] = None,
+    peak_mb_per_s: Annotated[float | None, typer.Option(help="Bandwidth of the disk in MB/s.", min=0.001, max=1e9)] = None,
     most_rejected: _MostRejected = None,
     only: Annotated[
         str | None, typer.Option(help="Folder, as the trace names it, to whose files the description is limited.")
@@ -79,12 +79,11 @@ def inspect(
     from tickdisk import formats, studies
     from tickdisk.stats import ALPHA
 
-    if not as_json:
-        check_new_folder(output)
-        if output.exists() and not force:
-            raise TickdiskError(f"{output} exists already; name another file by -o, or replace it with --force")
     if only is not None and simulate is not None:
         raise TickdiskError("--simulate replays the whole trace; leave out --only or --simulate")
+    rejects = {name: Path(f"{output}.{name}rejects") for name in ("", "compare.")}
+    for path in () if as_json else (output, *(path for path in rejects.values() if not formats.is_rejects(path))):
+        check_output(path, force=force, inputs=(*traces, *(compare or ()), *([files] if files is not None else ())))
     readings = [*formats.traces_of(traces), *formats.traces_of(compare or []), *(traces[:1] if simulate is not None else [])]
     if readings.count(formats.STDIN) > 1:
         raise TickdiskError("the standard input can be read only once; keep the trace in a file for --compare and --simulate")
@@ -99,7 +98,7 @@ def inspect(
             peak_mb_per_s=peak_mb_per_s,
             most_rejected=most,
             only=only,
-            rejects=None if as_json else output.with_name(f"{output.name}.{name}rejects"),
+            rejects=None if as_json else rejects[name],
         )
 
     loads = [load_of(traces, ""), *([load_of(compare, "compare.")] if compare else [])]

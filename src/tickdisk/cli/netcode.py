@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk.cli.places import check_new_folder
+from tickdisk.cli.places import check_output_folder
 from tickdisk.experiment import NETCODE
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
@@ -14,6 +14,7 @@ from tickdisk.project import PLAN_PATH
 if TYPE_CHECKING:
     import pandas as pd
 
+_MOST_PLAYERS, _LONGEST_S, _LONGEST_DELAY_MS = 1000, 3600, 60_000
 app = typer.Typer(no_args_is_help=True, help="Network stacks under a prototype of a game.")
 
 
@@ -35,31 +36,44 @@ def run(
     output: Annotated[Path, typer.Option("-o", "--output", help="New folder for the tables.")],
     prototype: Annotated[str, typer.Option(help="Prototype of a game.")] = "voxel",
     players: Annotated[
-        list[int] | None, typer.Option(help="Number of players of a step; can be repeated, from few to many. By default 20.")
+        list[int] | None,
+        typer.Option(
+            help="Number of players of a step; can be repeated, from few to many. By default 20.", min=0, max=_MOST_PLAYERS
+        ),
     ] = None,
     blocks: Annotated[
-        int, typer.Option(help="Blocks that each player places in each step. Without any, players stand still.")
+        int,
+        typer.Option(help="Blocks that each player places in each step. Without any, players stand still.", min=0, max=100_000),
     ] = 0,
     steady_s: Annotated[
-        float, typer.Option(help="Time in s for which the number of players is steady in each step.", min=0.5)
+        float, typer.Option(help="Time in s for which the number of players is steady in each step.", min=0.5, max=_LONGEST_S)
     ] = 4.0,
-    ramp_s: Annotated[float, typer.Option(help="Time in s at the start of each step, in which players come.", min=0.5)] = 2.0,
-    delay_ms: Annotated[float, typer.Option(help="Delay in ms that is added to each packet in each direction.", min=0)] = 0.0,
+    ramp_s: Annotated[
+        float, typer.Option(help="Time in s at the start of each step, in which players come.", min=0.5, max=_LONGEST_S)
+    ] = 2.0,
+    delay_ms: Annotated[
+        float, typer.Option(help="Delay in ms that is added to each packet in each direction.", min=0, max=_LONGEST_DELAY_MS)
+    ] = 0.0,
     jitter_ms: Annotated[
-        float, typer.Option(help="Largest time in ms by which a packet arrives earlier or later than the delay says.", min=0)
+        float,
+        typer.Option(
+            help="Largest time in ms by which a packet arrives earlier or later than the delay says.",
+            min=0,
+            max=_LONGEST_DELAY_MS,
+        ),
     ] = 0.0,
     loss: Annotated[float, typer.Option(help="Share of packets that are lost in each direction.", min=0, max=1)] = 0.0,
     reordered: Annotated[
         float, typer.Option(help="Share of packets that skip the delay and so overtake others.", min=0, max=1)
     ] = 0.0,
-    mbit_per_s: Annotated[float | None, typer.Option(help="Bandwidth of each direction in Mbit/s.", min=0.001)] = None,
+    mbit_per_s: Annotated[float | None, typer.Option(help="Bandwidth of each direction in Mbit/s.", min=0.001, max=1e6)] = None,
     has_link: Annotated[
         bool,
         typer.Option(
             "--link", help="Carry packets by our link program even without a delay or losses, to see what the program costs."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all choices.", min=0)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all choices.", min=0, max=(1 << 63) - 1)] = 1,
 ) -> None:
     """Serves a prototype on a network stack, lets players play on it, and prints a table with a row for each number of players.
 
@@ -71,7 +85,7 @@ def run(
 
     if output.exists():
         raise TickdiskError(f"{output} exists already; remove it or name another folder")
-    check_new_folder(output)
+    check_output_folder(output)
     process.follow_owner()
     conditions = netcode.Conditions(delay_ms, jitter_ms, loss, reordered, mbit_per_s, seed)
     is_plain = conditions == netcode.Conditions(seed=seed) and not has_link
@@ -131,6 +145,7 @@ def study(
     from tickdisk import netcode
     from tickdisk.project import read_plan
 
+    check_output_folder(output)
     process.follow_owner()
     config = read_plan(plan).config
     design = netcode.StackSizes(**config.chosen.design(NETCODE).model_dump())

@@ -1,6 +1,8 @@
-"""Checks of the paths that commands are given: files of the project, which are found from any folder, and new folders."""
+"""Checks of the paths that commands are given: files of the project, found from any folder, and new files and folders."""
 
 import os
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from tickdisk.foundation.errors import TickdiskError
@@ -8,6 +10,8 @@ from tickdisk.foundation.errors import TickdiskError
 PROJECT = Path(__file__).resolve().parents[3]
 _FSTAB, _MOUNTS = Path("/etc/fstab"), Path("/proc/self/mounts")
 DEVICES = Path("data/devices.yaml")
+_RESULTS = Path("results")
+_BLOCK_BYTES = 4096
 
 
 def in_project(path: Path) -> Path:
@@ -30,6 +34,54 @@ def check_new_folder(folder: Path) -> None:
     for part in (place, *place.parents):
         if str(part) in meant - mounted:
             raise TickdiskError(f"{part} is in /etc/fstab but not mounted, so {folder} is not made; mount it first")
+
+
+def check_output(output: Path, *, force: bool | None = None, inputs: Iterable[Path] = ()) -> None:
+    """Raises TickdiskError if a file cannot be written at `output`, or if a file is there that is not to be replaced.
+
+    `force` replaces a file, unless it is among the `inputs` or in one of their folders. If a command has no such option (None),
+    it replaces only what lies in the folder results, where everything is generated.
+    """
+    is_result = _is_result(output)
+    if not is_result:
+        check_new_folder(output)
+    if os.path.lexists(output):
+        if not output.is_file():
+            raise TickdiskError(f"{output} is there and is not a file; name another file")
+        if any(each.exists() and (output.samefile(each) or each.resolve() in output.resolve().parents) for each in inputs):
+            raise TickdiskError(f"{output} is what this command reads, so it is not replaced; name another file")
+        if not force and not is_result:
+            advice = "remove it, or name another file" if force is None else "name another file, or replace it with --force"
+            raise TickdiskError(f"{output} exists already; {advice}")
+    _check_writable(output, output.absolute().parent)
+
+
+def check_output_folder(folder: Path) -> None:
+    """Raises TickdiskError if files cannot be written into a folder, or if it has files already.
+
+    The folder results, in which everything is generated, may have files.
+    """
+    if not _is_result(folder):
+        check_new_folder(folder)
+        if folder.is_dir() and any(folder.iterdir()):
+            raise TickdiskError(f"{folder} is not empty; name a new folder")
+    _check_writable(folder, folder.absolute())
+
+
+def _is_result(path: Path) -> bool:
+    results = os.path.realpath(_RESULTS)
+    return os.path.commonpath((results, os.path.realpath(path))) == results
+
+
+def _check_writable(path: Path, folder: Path) -> None:
+    """Writes a block into a folder, or into the nearest above it that exists, so that a full disk is found before any work."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(bytes(_BLOCK_BYTES))
+            file.flush()
+    except OSError as error:
+        raise TickdiskError(f"{path} cannot be written in {there}: {error.strerror}; name another place") from error
 
 
 def _words(table: Path) -> list[list[str]]:

@@ -37,8 +37,11 @@ def pools(
         int, typer.Option("--qpg", help="Most pages of 4 KiB in service in a pool.", min=1, max=1 << 48)
     ] = 2048,
     disk: Annotated[str | None, typer.Option(help="Volume whose requests count. By default those of all do.")] = None,
-    most_sectors: Annotated[int | None, typer.Option("--maxdisk", help="Sectors of 512 bytes of the volume.", min=1)] = None,
-    most_bytes: Annotated[int, typer.Option("--maxbyte", help="Largest size of a request in bytes.", min=1)] = 1 << 24,
+    most_sectors: Annotated[
+        int | None, typer.Option("--maxdisk", help="Sectors of 512 bytes of the volume.", min=1, max=1 << 54)
+    ] = None,
+    most_bytes: Annotated[int, typer.Option("--maxbyte", help="Largest size of a request in bytes.", min=1, max=1 << 62)] = 1
+    << 24,
     as_printed: Annotated[
         bool, typer.Option("--as-printed", help="Filter sizes by the rule that Shape prints, which rejects 4096 bytes and more.")
     ] = False,

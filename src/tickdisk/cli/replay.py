@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tickdisk.cli.places import DEVICES, check_new_folder, in_project
+from tickdisk.cli.places import DEVICES, check_new_folder, check_output, in_project
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number
 
@@ -39,7 +39,7 @@ _Root = Annotated[
     typer.Option(help="Folder of the captured program that TARGET stands for. By default, the one that belongs to FILES."),
 ]
 _Seconds = Annotated[
-    float | None, typer.Option(help="Length of the part to replay, in seconds from the first request on.", min=0.001)
+    float | None, typer.Option(help="Length of the part to replay, in seconds from the first request on.", min=0.001, max=1e9)
 ]
 _Order = Annotated[
     Literal["thread", "ended", "strict"],
@@ -55,9 +55,12 @@ _Pace = Annotated[
         "waited for as in the capture; or at once."
     ),
 ]
-_Speed = Annotated[float, typer.Option(help="Number by which captured times, or the pauses of the closed pace, are divided.")]
+_Speed = Annotated[
+    float,
+    typer.Option(help="Number by which captured times, or the pauses of the closed pace, are divided.", min=1e-6, max=1e6),
+]
 _MostMinutes = Annotated[
-    float, typer.Option(help="A replay on TARGET that takes longer than these minutes is not begun.", min=0.001)
+    float, typer.Option(help="A replay on TARGET that takes longer than these minutes is not begun.", min=0.001, max=1e6)
 ]
 _ForFio = Annotated[
     Path | None,
@@ -94,7 +97,9 @@ def replay(
     if target is not None:
         check_new_folder(target)
     if output is not None:
-        _check_output(output, force=force)
+        if output.suffix != ".parquet":
+            raise TickdiskError(f"{output} does not end in .parquet; the times of the requests are written as such a table")
+        check_output(output, force=force, inputs=[capture, *([files] if files is not None else [])])
     schedule = room.Schedule(order, pace, speed)
     planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
     _say_unknown(planned, schedule)
@@ -129,14 +134,6 @@ def _report(planned: Any, replayed: Any, schedule: Any, output: Path | None) -> 
     if output is not None:
         table.write("replay", output, replayed.timings)
     print(_screen(planned, replayed, room.summarise(replayed.timings), schedule))
-
-
-def _check_output(output: Path, *, force: bool) -> None:
-    check_new_folder(output)
-    if output.suffix != ".parquet":
-        raise TickdiskError(f"{output} does not end in .parquet; the times of the requests are written as such a table")
-    if output.exists() and not force:
-        raise TickdiskError(f"{output} exists already; name another file by -o, or replace it with --force")
 
 
 def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None) -> None:

@@ -36,7 +36,7 @@ def list_servers() -> None:
 @app.command()
 def check(
     name: Annotated[str, typer.Argument(help="Name of the server, as `tickdisk server list` shows it.")],
-    port: Annotated[int, typer.Option(help="Port of the server on 127.0.0.1.")] = PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server on 127.0.0.1.")] = PORT,
     players: Annotated[int, typer.Option(min=1, max=12, help="Number of players that join.")] = 10,
 ) -> None:
     """Starts a server with real players and checks each clause of the contract that every server keeps, in about a minute.

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from tickdisk.cli.places import check_output, check_output_folder
 from tickdisk.cli.progress import say
 from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_text
+from tickdisk.foundation.files import json_of, write_text
 from tickdisk.project import PLAN_PATH, Project
 
 _Plan = Annotated[Path, typer.Option(help="The plan, which `tickdisk plan` wrote from the configuration.")]
@@ -33,7 +34,10 @@ def plan(
     """
     from tickdisk.config import load_config
 
-    values = json.loads(config) if config else load_config().model_dump(mode="json")
+    check_output(output)
+    values = json_of(config, "--config", "give an object") if config else load_config().model_dump(mode="json")
+    if not isinstance(values, dict):
+        raise TickdiskError("--config is no object of JSON with the keys of the configuration; give one, or leave it out")
     values |= {"scale": scale} if scale else {}
     project = Project.of(values)
     project.save(output)
@@ -76,6 +80,7 @@ def calibrate(
     """
     from tickdisk import calibrate as room
 
+    check_output(output)
     process.follow_owner()
     project = Project.load(plan)
     room.calibrate(
@@ -102,6 +107,7 @@ def fidelity(
     """
     from tickdisk import calibrate as room
 
+    check_output(output)
     process.follow_owner()
     project = Project.load(plan)
     design = project.config.chosen.design(CALIBRATION)
@@ -129,6 +135,7 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
     from tickdisk import trace
     from tickdisk.foundation import table
 
+    check_output(output)
     process.follow_owner()
     project = Project.load(plan)
     rounds = project.config.chosen.design(CAPTURE_COST).micro_rounds
@@ -174,6 +181,7 @@ def replay_study(
     from tickdisk import calibrate as measured
     from tickdisk import replay as room
 
+    check_output(output)
     process.follow_owner()
     project = Project.load(plan)
     known = measured.load_calibration(calibration)
@@ -223,6 +231,7 @@ def collect(
     """
     from tickdisk.report import collect as merge
 
+    check_output_folder(output)
     merge(folders, output, missing=_missing(left_out))
 
 
@@ -250,6 +259,7 @@ def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], out
     """Sets the paper as a PDF. Every number in it is read from the facts that `tickdisk collect` wrote."""
     from tickdisk.report import set_paper
 
+    check_output(output)
     set_paper(template, output)
 
 
@@ -260,6 +270,7 @@ def page(template: Annotated[Path, typer.Argument(help="Jinja template.")], outp
     """
     from tickdisk.report import write_page
 
+    check_output(output)
     write_page(template, output.parent, output)
 
 
@@ -270,6 +281,7 @@ def check(output: _Output = Path("results/checked.json")) -> None:
     """
     from tickdisk.report import check_results
 
+    check_output(output)
     for line in check_results(output):
         say(line)
 

@@ -170,7 +170,7 @@ class DeviceRecord(BaseModel):
             file_system=file_system,
             volatile=volatile,
             # The path is absolute and without links, as the kernel lists it, because a reader may be in another folder.
-            mount_point=(mount_point or STATE / name / "fs").resolve(),
+            mount_point=Path(os.path.realpath(mount_point or STATE / name / "fs")),
         )
 
     @property

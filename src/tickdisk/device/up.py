@@ -96,7 +96,7 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
         name, size_bytes, on_it, options.get("mount_point"), backend.name, volatile=options.get("volatile", False)
     )
     backing = options.get("backing")
-    record.backing = None if backing is None else backing.resolve()
+    record.backing = None if backing is None else Path(os.path.realpath(backing))
     device = _DEVICES[backend.name](record)
     record.create()
     try:

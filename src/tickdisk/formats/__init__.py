@@ -6,9 +6,10 @@ cannot be read, things that are no requests, and contradictions. `read` gives al
 in another format. The readers themselves are native (`src/native/src/formats`), with one file for each format.
 """
 
-from tickdisk.formats.convert import convert
+from tickdisk.formats.convert import convert, outputs_of
 from tickdisk.formats.counts import Counts
 from tickdisk.formats.reading import FORMATS, MOST_REJECTED, Trace, read, traces_of
+from tickdisk.formats.rejects import is_rejects
 from tickdisk.formats.source import STDIN
 
-__all__ = ["FORMATS", "MOST_REJECTED", "STDIN", "Counts", "Trace", "convert", "read", "traces_of"]
+__all__ = ["FORMATS", "MOST_REJECTED", "STDIN", "Counts", "Trace", "convert", "is_rejects", "outputs_of", "read", "traces_of"]

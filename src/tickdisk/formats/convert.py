@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from tickdisk.formats.anonymous import Anonymous
 from tickdisk.formats.counts import Counts
 from tickdisk.formats.reading import MOST_REJECTED, Trace, traces_of
-from tickdisk.formats.rejects import Rejects
+from tickdisk.formats.rejects import Rejects, is_rejects
 from tickdisk.foundation import paths, table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole, write_text
@@ -57,7 +57,7 @@ def convert(
     if writer is None:
         raise TickdiskError(f"{output} must end in {', '.join(f'{end} ({what})' for end, what in ENDINGS.items())}")
     counts, left_out, names = list[Counts](), Counter[str](), Anonymous() if anonymise else None
-    rejects = Rejects(output.with_name(f"{output.name}.rejects"))
+    rejects = Rejects(_rejects_of(output))
     with rejects, writer(output, left_out) as take:
         for path in traces_of(traces):
             trace = Trace(path, format_name)
@@ -66,6 +66,20 @@ def convert(
                 progress(trace)
             counts.append(trace.counts)
     return counts, dict(left_out)
+
+
+def outputs_of(output: Path) -> list[Path]:
+    """Returns the files that `convert` may write for an output and that may be the user's own: not rejected lines."""
+    job = [_job_of(output)] if output.suffix == ".iolog" else []
+    return [output, *job, *(path for path in [_rejects_of(output)] if not is_rejects(path))]
+
+
+def _job_of(output: Path) -> Path:
+    return output.with_suffix(".fio")
+
+
+def _rejects_of(output: Path) -> Path:
+    return Path(f"{output}.rejects")
 
 
 @contextmanager
@@ -131,7 +145,7 @@ def _iolog(output: Path, left_out: Counter[str]) -> Iterator[Take]:
         log = _Iolog(file, left_out)
         yield log.take
     job = ["[global]", "ioengine=psync", "thread=1", "[replay]", f"read_iolog={output.resolve()}"]
-    write_text(output.with_suffix(".fio"), "\n".join(job) + "\n")
+    write_text(_job_of(output), "\n".join(job) + "\n")
 
 
 class _Iolog:

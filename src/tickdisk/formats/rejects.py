@@ -9,6 +9,14 @@ from tickdisk.foundation.errors import TickdiskError
 HEAD = b"# trace\tline\treason\ttext\n"
 
 
+def is_rejects(path: Path) -> bool:
+    """Returns whether a file has lines that an earlier reading rejected, so that the next one may replace it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(HEAD)) == HEAD
+
+
 class Rejects:
     """A file with the lines of traces that cannot be read. If its path is None, no lines are kept.
 

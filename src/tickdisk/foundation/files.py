@@ -47,10 +47,21 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Returns the value in a JSON file. Raises TickdiskError if there is no such file, or if it is not JSON in UTF-8."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json_of(path.read_text(encoding="utf-8"), str(path), "remove the file and run again")
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; run the step that writes it") from error
-    except json.JSONDecodeError as error:
-        raise TickdiskError(f"{path}, line {error.lineno}: not JSON ({error.msg}); remove the file and run again") from error
     except UnicodeDecodeError as error:
         raise TickdiskError(f"{path}, byte {error.start}: not text in UTF-8; remove the file and run again") from error
+
+
+def json_of(text: str | bytes, where: str, advice: str) -> Any:
+    """Returns the value of a JSON text.
+
+    If it is not JSON, the message of the TickdiskError begins with `where` and ends with `advice`.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TickdiskError(f"{where}, line {error.lineno}: not JSON ({error.msg}); {advice}") from error
+    except RecursionError as error:
+        raise TickdiskError(f"{where}: not JSON (it is nested too deeply); {advice}") from error

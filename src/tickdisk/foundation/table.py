@@ -16,6 +16,8 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole
 
 SCHEMA_VERSION = 3
+_MAGIC = b"PAR1"
+"""The first and the last bytes of a Parquet file."""
 _VERSIONS = {"replay": 1}
 """Versions of the schemas that do not have the version `SCHEMA_VERSION`."""
 
@@ -142,8 +144,8 @@ def read(name: str, path: Path) -> pd.DataFrame:
         arrow = pq.read_table(path)
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; run the step that writes it") from error
-    except pa.ArrowInvalid as error:
-        raise TickdiskError(f"{path} is not a Parquet file ({error}); remove it and run the step that writes it") from error
+    except (pa.ArrowException, OSError) as error:
+        raise TickdiskError(f"{path} {unreadable(path, error)}; copy it again, or make it again") from error
     metadata = arrow.schema.metadata or {}
     table, version = (metadata.get(key, b"?").decode() for key in (b"table", b"schema_version"))
     if (table, version) != (name, _version(name)):
@@ -180,9 +182,21 @@ def read_columns(path: Path, columns: Sequence[str], advice: str, *, others: boo
         rows: pd.DataFrame = pq.read_table(path, columns=None if others else list(columns)).to_pandas()
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} is missing; {advice}") from error
-    except pa.ArrowInvalid as error:
-        raise TickdiskError(f"{path} is not a Parquet file ({error}); {advice}") from error
+    except (pa.ArrowException, OSError) as error:
+        raise TickdiskError(f"{path} {unreadable(path, error)}; {advice}") from error
     return rows
+
+
+def unreadable(path: Path, error: Exception) -> str:
+    """Returns a clause about a file that pyarrow cannot read as a Parquet file, for which it raised `error`."""
+    if not path.is_file():
+        return "is not a file"
+    content = path.read_bytes()
+    if content.startswith(_MAGIC) and not content[len(_MAGIC) :].endswith(_MAGIC):
+        return f"is cut off: it begins as a Parquet file, but after {len(content)} bytes its end is missing"
+    if not content:
+        return "is empty"
+    return f"is not a Parquet file, or a damaged one ({str(error).splitlines()[0]})"
 
 
 def frame(name: str, arrow: pa.Table) -> pd.DataFrame:

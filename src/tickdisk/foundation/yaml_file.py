@@ -45,6 +45,8 @@ def read_yaml(path: Path, missing: str) -> Any:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = str(error.problem).split(" with value")[0]  # ruamel would also print both values of a key that stands twice
         raise TickdiskError(f"{path}, line {line}: not YAML ({problem}); correct it") from error
+    except RecursionError as error:
+        raise TickdiskError(f"{path}: not YAML (it is nested too deeply); correct it") from error
     except (UnicodeDecodeError, YAMLError, ValueError) as error:
         raise TickdiskError(f"{path}: not YAML in UTF-8 ({str(error).splitlines()[0]}); correct it") from error
 

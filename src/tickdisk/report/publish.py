@@ -66,7 +66,7 @@ def set_paper(template: Path, output: Path) -> None:
     with whole(output) as partial:
         try:
             typst.compile(str(template), output=str(partial), root=".", format="pdf", ignore_system_fonts=True)
-        except typst.TypstError as error:
+        except (typst.TypstError, RuntimeError) as error:  # the second is of paths that typst cannot use
             raise TickdiskError(f"{template}: {error}; correct the template or state the fact it asks for") from error
 
 

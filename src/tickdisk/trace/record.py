@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import zstandard
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import whole
+from tickdisk.foundation.files import json_of, whole
 from tickdisk.trace import bpftrace, strace
 from tickdisk.trace.cgroup import Cgroup
 from tickdisk.trace.launch import Command, Launched
@@ -51,7 +51,7 @@ class RawCapture:
         text, separator, facts = raw.rpartition(_FACTS)
         if not separator:
             raise TickdiskError(f"{self.path} is not a complete capture, because its last line has no facts; capture again")
-        return text, json.loads(facts)
+        return text, json_of(facts, str(self.path), "capture again")
 
     @property
     def text(self) -> bytes:

@@ -8,7 +8,6 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from tickdisk._native import Updates
 from tickdisk.foundation import table
@@ -18,6 +17,11 @@ from tickdisk.saving.checkpoint.model import State
 
 _PAGE_BYTES = 512
 """Size of an object in the trace of a captured life: the smallest unit that a device writes."""
+_FORM = "give a Parquet or .npz file with the columns tick and cell"
+_MOST_CELLS = (1 << 32) - 1
+"""The simulator numbers cells with 32 bits."""
+_LAST_TICK, _MOST_TICKS = 10**9, 10**8
+"""At 30 ticks per second, a game runs for a year until the first, and the second is 38 days. Times in s since 1970 are later."""
 
 
 class Input(Protocol):
@@ -103,19 +107,25 @@ def load_trace(path: Path, state: State | None = None) -> RecordedTrace:
             with np.load(path) as arrays:
                 columns = {name: np.asarray(arrays[name]) for name in ("tick", "cell")}
         else:
-            frame = pd.read_parquet(path, columns=["tick", "cell"])
+            frame = table.read_columns(path, ("tick", "cell"), _FORM, others=False)
             columns = {name: frame[name].to_numpy() for name in ("tick", "cell")}
     except FileNotFoundError as error:
-        raise TickdiskError(f"{path} does not exist; give a Parquet or .npz file with the columns tick and cell") from error
-    except (KeyError, ValueError, OSError, BadZipFile, pa.ArrowException) as error:
-        raise TickdiskError(f"{path}: not a Parquet or .npz file with the columns tick and cell ({error}); convert it") from error
+        raise TickdiskError(f"{path} does not exist; {_FORM}") from error
+    except (KeyError, ValueError, OSError, EOFError, BadZipFile) as error:
+        raise TickdiskError(
+            f"{path}: not an .npz file with the arrays tick and cell, or a damaged one ({error}); {_FORM}"
+        ) from error
+    except MemoryError as error:
+        raise TickdiskError(f"{path}: its arrays are larger than the memory; {_FORM}") from error
     ticks, cells = columns["tick"], columns["cell"]
     shaped = ticks.ndim == 1 and ticks.shape == cells.shape and ticks.size > 0
     if not shaped or ticks.dtype.kind not in "iu" or cells.dtype.kind not in "iu":
         raise TickdiskError(
             f"{path}: the columns tick and cell must be whole numbers, of the same length and not empty; correct the file"
         )
-    return _recorded(str(path), ticks.astype(np.int64), cells.astype(np.int64), state)
+    _check_ticks(str(path), int(ticks.min()), int(ticks.max()))
+    _check_cells(str(path), int(cells.min()), int(cells.max()), state)
+    return _recorded(ticks.astype(np.int64), cells.astype(np.int64), state)
 
 
 def trace_of_life(folder: Path) -> RecordedTrace:
@@ -141,16 +151,31 @@ def trace_of_life(folder: Path) -> RecordedTrace:
     numbered = np.asarray(keys.groupby(["file", "page"]).ngroup(), dtype=np.int64)
     tick_of = np.searchsorted(starts, wrote["start_ns"].to_numpy(np.int64), side="right") - 1
     state = State(rows=int(numbered.max()) + 1, columns=1, cell_bytes=_PAGE_BYTES, object_bytes=_PAGE_BYTES)
-    return _recorded(str(folder), np.repeat(tick_of, pages).astype(np.int64), numbered, state)
+    return _recorded(np.repeat(tick_of, pages).astype(np.int64), numbered, state)
 
 
-def _recorded(where: str, ticks: npt.NDArray[np.int64], cells: npt.NDArray[np.int64], state: State | None) -> RecordedTrace:
-    state = state or State(rows=int(cells.max()) + 1, columns=1)
-    limit = min(state.rows * state.columns, 2**32)
-    if cells.min() < 0 or cells.max() >= limit:
+def _check_ticks(where: str, first: int, last: int) -> None:
+    """Raises TickdiskError if ticks are rather times, for which the simulator would need the memory of as many ticks."""
+    if first < 0 or last > _LAST_TICK or last - first > _MOST_TICKS:
         raise TickdiskError(
-            f"{where}: cells are 0 to {limit - 1}, but there is cell {cells.max()} or a negative cell; give the state's size"
+            f"{where}: ticks {first} to {last} look like times, but ticks are numbers that count from 0, at most {_MOST_TICKS} "
+            "of them; give the number of the tick in which each update was made"
         )
+
+
+def _check_cells(where: str, first: int, last: int, state: State | None) -> None:
+    """Raises TickdiskError if a cell lies outside of the state, or if the state has more cells than the simulator can number."""
+    cells = last + 1 if state is None else state.rows * state.columns
+    if cells > _MOST_CELLS:
+        raise TickdiskError(f"{where}: a state of {cells:,} cells is too large, as cells are 0 to {_MOST_CELLS - 1}; give fewer")
+    if first < 0 or last >= cells:
+        raise TickdiskError(
+            f"{where}: cells are 0 to {cells - 1}, but there is cell {last} or a negative cell; give the state's size"
+        )
+
+
+def _recorded(ticks: npt.NDArray[np.int64], cells: npt.NDArray[np.int64], state: State | None) -> RecordedTrace:
+    state = state or State(rows=int(cells.max()) + 1, columns=1)
     order = np.argsort(ticks, kind="stable")
     counts = np.bincount(ticks - ticks.min())
     return RecordedTrace(state, counts.astype(np.uint32), cells[order].astype(np.uint32))
