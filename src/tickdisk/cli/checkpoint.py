@@ -382,7 +382,9 @@ def advise(
     ] = None,
     one_by_one: _OneByOne = False,
     save_seconds: _SaveSeconds = 2.4,
-    lives: Annotated[int, typer.Option(help="Number of lives of each algorithm. A life takes some ten seconds.", min=1)] = 3,
+    lives: Annotated[
+        int, typer.Option(help="Number of lives of each algorithm. A life takes some ten seconds.", min=1, max=1000)
+    ] = 3,
 ) -> None:
     """Tries the algorithms on a game like yours, on this machine and disk, and recommends one with the reason.
 
