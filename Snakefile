@@ -6,13 +6,21 @@ from pathlib import Path
 
 from tickdisk import device, project
 from tickdisk.foundation import host
-from tickdisk.config import file_digest
-from tickdisk.foundation.errors import exit_with_message
+from tickdisk.config import CONFIG_PATH, file_digest
+from tickdisk.foundation.errors import TickdiskError, exit_with_message
 from tickdisk.foundation.record import plain
 from tickdisk.experiment import EXPERIMENTS, STUDIES
+from tickdisk.foundation.yaml_file import read_yaml
 
 
 configfile: "workflow/config/config.yaml"
+# Snakemake reads configurations as YAML 1.1. Numbers that it would read otherwise than the project does are refused first.
+with exit_with_message():
+    for path in (CONFIG_PATH, *map(Path, workflow.overwrite_configfiles)):
+        if path.suffix != ".json":
+            read_yaml(path, "run from the project's folder")
+
+
 
 
 # The image is built from envs/Containerfile. Snakemake uses it only with `--software-deployment-method apptainer`.

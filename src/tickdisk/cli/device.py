@@ -115,11 +115,11 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
 
 @app.command()
 def status(name: _Name = None) -> None:
-    """Prints the state of a mounted device as JSON, with its settings and the counters of its requests."""
+    """Prints the state of a mounted device as JSON, with its median latencies, its settings and the counters of its requests."""
     disk = device.attach(name)
     block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
     where = {"name": disk.name, "backend": disk.backend.name, "mount_point": str(disk.mount_point), "block_device": block_device}
-    print(json.dumps({**where, **plain(disk.status())}, indent=2))
+    print(json.dumps({**where, "latency_ns": disk.latency_ns, **plain(disk.status())}, indent=2))
 
 
 @app.command()
