@@ -16,7 +16,10 @@ def compare(
     show_all: Annotated[bool, typer.Option("--all", help="List every claim, not only those that disagree.")] = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Exit with code 1 if a claim has another verdict, or if two intervals do not overlap."),
+        typer.Option(
+            "--strict",
+            help="Exit with code 1 if a claim has another verdict, or if two intervals are further apart than the margin.",
+        ),
     ] = False,
 ) -> None:
     """Compares two runs claim by claim: the verdicts, and whether the intervals of the effects overlap.
