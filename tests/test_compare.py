@@ -18,7 +18,7 @@ from tickdisk.config import load_arms, load_config
 from tickdisk.device import load_devices
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import read
-from tickdisk.project import write_plan
+from tickdisk.project import left_out, write_plan
 from tickdisk.project.plan import KeptPlan
 from tickdisk.studies.statement import Statement
 
@@ -29,6 +29,7 @@ def write(folder: Path, *, period_s: float = 5.3, lives: int = 8, scale: str = "
     setup.fact("switchback.save_period_s", period_s, "s", source="plan")
     setup.fact("switchback.lives", lives, "lives", source="plan")
     setup.fact("margin", 0.2, "", source="plan")
+    setup.word("scale", scale, source="plan")
     setup.word("arm.switchback.latency_6ms", "slow", source="plan")
     setup.word("processor", "one", source="calibration")
     evidence = evidence_of(**changed)
@@ -169,6 +170,17 @@ def test_a_reference_holds_what_a_comparison_needs_and_says_where_it_is_from(
     found = room.compare(room.load(run), room.load(references / "paper"))
     assert found.agrees
     assert "commit 0123456789ab" in room.compare_with_reference(run, tmp_path / "c.json", references)
+    plan = plan_of(load_config().model_copy(update={"scale": "paper", "leave_out": ["netcode"]}))
+    (run / "missing.json").write_text('{"store": "a step that it needs failed", "netcode": "the configuration leaves it out"}')
+    with pytest.raises(TickdiskError, match=r"run is no whole run, because store failed; run the workflow again"):
+        room.write_reference(run, references, left_out=left_out(plan.config, plan.arms, {}))
+    (run / "missing.json").write_text('{"netcode": "the configuration leaves it out"}')
+    room.write_reference(run, references, left_out=left_out(plan.config, plan.arms, {}))
+    write_plan(run / "plan.json", plan_of(load_config().model_copy(update={"scale": "smoke"})))
+    (run / "missing.json").write_text("{}")
+    with pytest.raises(TickdiskError, match=r"facts.json is of the scale paper, and the plan beside it of smoke; finish the run"):
+        room.write_reference(run, references)
+    write_plan(run / "plan.json", plan)
     answers["status"] = " M README.md"
     with pytest.raises(TickdiskError, match=r"changes that are not committed \(M README.md, \.\.\.\); commit them first"):
         room.write_reference(run, references)

@@ -59,5 +59,7 @@ def reference(results: Annotated[Path, typer.Option(help="Folder of the results.
     the project. An older reference of this scale is replaced. It needs a checkout without changes that are not committed.
     """
     from tickdisk import compare as room
+    from tickdisk.project import left_out, read_plan
 
-    print(room.write_reference(results))
+    plan = read_plan(results / "plan.json")
+    print(room.write_reference(results, left_out=left_out(plan.config, plan.arms, plan.missing_servers)))
