@@ -19,6 +19,8 @@ from tickdisk.foundation.numbers import number
 from tickdisk.foundation.record import plain
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, and remove it.")
+_LONG_S = 1.5
+"""A measurement that takes longer, in seconds, is announced."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
 _Name = Annotated[str | None, typer.Argument(help="Name of the mounted device. It is needed only if several are mounted.")]
@@ -58,6 +60,8 @@ def up(
     Standard output has the mount point alone; a description goes to standard error.
     """
     model = device.named(tier, in_project(devices))
+    if device.find_backend(backend).abilities.changes_while_mounted:
+        _announce(model)
     disk = device.bring_up(
         model,
         backend=backend,
@@ -108,6 +112,8 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
     """
     model, disk = device.named(tier, in_project(devices)), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
+    if not fixed:
+        _announce(model)
     setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
     print(f"{disk.name}: now {model.name}, {model.description or 'not described'} (setting {setting.number} of this mount)")
     _warn_of_floor(model, setting.floor_ns)
@@ -234,6 +240,14 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
         facts = read_facts(folder)
         source = f"our run of {facts['setup.server'].text} in {_REFERENCE}"
         yield from effects_of_disk(answer.slowest_ms, facts, source)
+
+
+def _announce(model: device.DeviceModel) -> None:
+    """Says how long it takes to measure what the machine adds to a slow device, so that nobody takes the wait for a fault."""
+    seconds = device.seconds_of_round(model)
+    if seconds > _LONG_S:
+        words = f"measures what this machine adds to the {number(model.latency_ns[0] / 1e6)} ms of a request"
+        print(f"{model.name}: {words}, for {seconds:.0f} s or more", file=sys.stderr)
 
 
 def _made_of(disk: device.MountedDevice) -> str:
