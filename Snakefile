@@ -2,14 +2,23 @@
 import json
 import os
 import shlex
+import sys
 from pathlib import Path
 
 from tickdisk import device, project
 from tickdisk.foundation import host
-from tickdisk.config import file_digest
-from tickdisk.foundation.errors import exit_with_message
+from tickdisk.config import CONFIG_PATH, file_digest
+from tickdisk.foundation.errors import TickdiskError, exit_with_message
 from tickdisk.foundation.record import plain
+from tickdisk.foundation.yaml_file import read_yaml
 from tickdisk.experiment import EXPERIMENTS, STUDIES
+
+
+# Snakemake reads configurations as YAML 1.1. Numbers that it would read otherwise than the project does are refused first.
+with exit_with_message():
+    for path in (CONFIG_PATH, *map(Path, workflow.overwrite_configfiles)):
+        if path.suffix != ".json":
+            read_yaml(path, "run from the project's folder")
 
 
 configfile: "workflow/config/config.yaml"
@@ -24,6 +33,13 @@ with exit_with_message():
     CELLS, SCALE, LEFT_OUT = PROJECT.cells, PROJECT.config.chosen, PROJECT.left_out
     SERVERS = list(PROJECT.identity.servers)  # The first is the server of the studies.
     if workflow.is_main_process:
+        cores = workflow.resource_settings.cores
+        if cores is not None and cores < 1:
+            raise TickdiskError(f"--cores {cores} would wait for ever; give at least 1, or `all`")
+        wanted, there = PROJECT.config.scale, project.scale_of(project.PLAN_PATH)
+        if there not in (None, wanted):
+            other = f"{project.PLAN_PATH} is of scale {there}; `--config scale={there}` plans that one"
+            print(f"this plans scale {wanted}, and {other}", file=sys.stderr)
         os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
         if not project.PLAN_PATH.exists():
             PROJECT.save()

@@ -20,6 +20,7 @@ from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "TICKDISK_WORKFLOW"
+LOOK_S = 0.5
 PATIENCE_S = 90.0  # a live run takes its device away first, each step with a limit of its own
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
@@ -68,6 +69,24 @@ def sweep(mark: str, patience_s: float = PATIENCE_S) -> int:
     return len(seen)
 
 
+def interrupted_make() -> bool:
+    """Returns whether make, which runs this program, was ended by a signal to itself alone.
+
+    It tells nobody of SIGINT, SIGQUIT and SIGHUP. It waits in the handler of the signal, which is blocked there, until its
+    children have ended.
+    """
+    pid = os.getppid()
+    while pid > 1:
+        try:
+            status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        except OSError:
+            return False
+        if status["Name"].strip() in ("make", "gmake"):
+            return any(int(status["SigBlk"], 16) >> (number - 1) & 1 for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP))
+        pid = int(status["PPid"])
+    return False
+
+
 def command(scale: str, blocks: str) -> list[str]:
     """Returns the workflow's command line."""
     overrides = [f"{name}={value}" for name, value in (("scale", scale), ("blocks", blocks)) if value]
@@ -92,13 +111,21 @@ def supervise(words: list[str], mark: str) -> int:
         preexec_fn=begin,  # noqa: PLW1509 - this process has one thread
     )
 
+    told: list[int] = []
+
     def pass_on(number: int, _: FrameType | None) -> None:
+        told.append(number)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(workflow.pid, number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, pass_on)
-    code = workflow.wait()
+    code = None
+    while code is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = workflow.wait(timeout=LOOK_S)
+        if code is None and interrupted_make() and not told:
+            pass_on(signal.SIGINT, None)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     sweep(mark)

@@ -41,6 +41,15 @@ def test_a_wrong_key_or_value_on_snakemake_s_command_line(override: str, message
     assert f"workflow/config/config.yaml: {message}" in " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.parametrize("seed", ["010", "1:30"])
+def test_a_number_that_snakemake_reads_otherwise_is_refused(tmp_path: Path, seed: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"scale: smoke\nseed: {seed}\n")
+    done = run("snakemake", "-n", "--configfile", str(path))
+    assert done.returncode != 0
+    assert f"{path}, line 2: {seed} is " in " ".join((done.stdout + done.stderr).split())
+
+
 def test_an_unknown_device_lists_the_known_ones() -> None:
     assert "unknown device floppy; known are memory, " in one_sentence(run("tickdisk", "device", "up", "floppy"))
 

@@ -296,7 +296,7 @@ def test_statements_are_described_key_by_key() -> None:
 
 def test_a_comparison_is_described_key_by_key(tmp_path: Path) -> None:
     name = "results/comparison.json"
-    claim = {"id": "a.b", "statement": "?", "verdict": "kept", "effect": ""}
+    claim = {"id": "a.b", "kind": "bound", "statement": "?", "verdict": "kept", "effect": ""}
     for folder in ("results", "references/smoke"):
         (tmp_path / folder).mkdir(parents=True)
         for file, value in (

@@ -1,6 +1,7 @@
 """What each backend says that it can do, and what it refuses, without a mount."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 
 from tickdisk import device, replay
 from tickdisk.cli.app import app
-from tickdisk.device import BACKENDS, DeviceModel, Lognormal, Seek
+from tickdisk.device import BACKENDS, DeviceModel, Lognormal, Seek, floor
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 
@@ -162,3 +163,18 @@ def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
     assert (took["completed_ns"] - took["issued_ns"]).tolist() == [0, 5 * 10**6, 9 * 10**6]
     both = CliRunner().invoke(app, ["replay", str(tmp_path), str(tmp_path / "new"), "--simulate", "hdd"])
     assert "not both" in str(both.exception)
+
+
+def test_the_floor_of_a_slow_device_takes_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is known to a thousandth of the latency after one round. Other devices take as many reads as they need."""
+
+    def of(latency_ns: int) -> DeviceModel:
+        return DeviceModel(name="x", read_latency_ns=latency_ns, write_latency_ns=1, flush_latency_ns=1)
+
+    assert device.seconds_of_round(of(700_000_000)) == pytest.approx(4 * 0.7)
+    assert device.seconds_of_round(of(5_000_000)) == pytest.approx(220 * 0.005)
+    for latency_ns, excess_ns, settings in ((700_000_000, 600_000, [0]), (5_000_000, 60_000, [0, 60_000, 120_000, 180_000])):
+        mounted, seen = Mock(), iter([excess_ns] * 4)
+        monkeypatch.setattr(floor, "_excess_ns", lambda *_: next(seen))  # noqa: B023 - it is called in this round
+        device.measure_floor(mounted, of(latency_ns))
+        assert [call.kwargs["floor_ns"] for call in mounted.set.call_args_list] == settings

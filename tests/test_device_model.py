@@ -1,5 +1,6 @@
 """The device model and the file that describes devices."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -204,16 +205,25 @@ def test_a_wrong_description_names_file_device_and_key(tmp_path: Path, text: str
     assert str(path) in str(raised.value)
 
 
-@pytest.mark.parametrize("written", ["0100000", "0o100", "1:30", "6e6", "1_000"])
+READINGS = {
+    "0100000": "32768 in YAML 1.1 and 100000 in YAML 1.2",
+    "090": "'090' in YAML 1.1 and 90 in YAML 1.2",
+    "0o100": "'0o100' in YAML 1.1 and 64 in YAML 1.2",
+    "1:30": "90 in YAML 1.1 and '1:30' in YAML 1.2",
+    "6e6": "'6e6' in YAML 1.1 and 6000000.0 in YAML 1.2",
+}
+
+
+@pytest.mark.parametrize("written", [*READINGS, "1_000", "0x1f", "+7"])
 def test_a_number_is_the_one_that_is_written_or_is_refused(tmp_path: Path, written: str) -> None:
     """YAML 1.1 has octal numbers, and numbers to the base of 60; what a file says must not be another number (case 93)."""
-    taken = {"0100000": 100_000, "0o100": 64, "1_000": 1000}
+    taken = {"1_000": 1000, "0x1f": 31, "+7": 7}
     path = tmp_path / "mine.yaml"
     path.write_text(f"mine:\n  read_latency_ns: {written}\n  write_latency_ns: 1\n  flush_latency_ns: 1\n")
     if written in taken:
         assert device.load_device(path).read_latency_ns == taken[written]
     else:
-        with pytest.raises(TickdiskError, match=r"mine\.yaml, device mine: read_latency_ns = .*valid integer"):
+        with pytest.raises(TickdiskError, match=rf"mine\.yaml, line 2: {re.escape(written)} is {READINGS[written]}; write "):
             device.load_device(path)
 
 
@@ -221,11 +231,19 @@ def test_a_number_is_the_one_that_is_written_or_is_refused(tmp_path: Path, writt
 def test_a_name_is_the_word_that_is_written(tmp_path: Path, name: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(f"{name}:\n  read_latency_ns: 1\n  write_latency_ns: 1\n  flush_latency_ns: 1\n")
-    if name == "0o17":
-        with pytest.raises(TickdiskError, match=r"the name of a device is a word, not 15; write it in quotes"):
+    if name in ("0o17", "1:30"):
+        with pytest.raises(TickdiskError, match=rf"line 1: {name} is .*put a word in quotes"):
             device.load_device(path)
     else:
         assert device.load_device(path).name == name
+
+
+@pytest.mark.parametrize("name", ["17", "1.5", "0x11"])
+def test_a_name_is_no_number(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{name}:\n  read_latency_ns: 1\n  write_latency_ns: 1\n  flush_latency_ns: 1\n")
+    with pytest.raises(TickdiskError, match=r"the name of a device is a word, not .*; write it in quotes"):
+        device.load_device(path)
 
 
 def test_what_is_no_text_is_no_description(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_facts_are_saved_before_anything_is_shown_and_never_again() -> None:
 
 
 def test_injected_names_are_held_against_declared_ones() -> None:
-    cells = ["# parameters\nplan = 1\nmargin: float = 0.2", "# Parameters\nplan = 2\nmargn = 3"]
+    cells = ["# parameters\nplan = 1\nmargin: float = 0.2", '# Parameters\nplan = 2\nmargn = 3\nPAPERMILL_INPUT_PATH = "x"']
     assert unknown_parameters(cells) == ({"margn"}, {"plan", "margin"})
 
 
@@ -101,6 +101,23 @@ def test_a_parameter_of_another_type_or_range_is_one_sentence_that_names_it(name
     said = str(raised.value)
     assert said.startswith(f"parameter {name} is {value!r}, and must be ")
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hinted"),
+    [("margin", "0.1", True), ("seed", "None", True), ("margin", "null", False), ("margin", -0.5, False), ("seed", "-1", False)],
+)
+def test_papermill_s_p_is_advised_only_where_it_helps(name: str, value: object, hinted: bool) -> None:
+    with pytest.raises(TickdiskError) as raised:
+        parameters.check_values(**{name: value})
+    assert ("use -p" in str(raised.value)) == hinted
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_papermill_s_help_describes_every_parameter(path: Path) -> None:
+    described = papermill.inspect_notebook(path)
+    assert set(described) == unknown_parameters([cell.source for cell in nbformat.read(path, as_version=4).cells])[1]
+    assert all(each["help"] for each in described.values()), described
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -1,11 +1,12 @@
 """Results of another identity: they are counted and named, and what ran on different machines is not pooled."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from records_of import MACHINE, manifest_of, plan_of, planned, resolved_of
+from records_of import HOST, MACHINE, manifest_of, plan_of, planned, resolved_of
 
 from tickdisk.config import load_config
 from tickdisk.foundation import host
@@ -78,6 +79,21 @@ def test_cells_of_two_machines_are_not_pooled(tmp_path: Path) -> None:
         Runs(str(plan), str(runs), "switchback")
 
 
-def test_a_machine_is_what_it_is_from_moment_to_moment() -> None:
-    assert host.machine() == host.machine()
-    assert host.machine().kernel == host.facts().kernel
+def test_cells_that_could_use_other_numbers_of_cores_are_not_pooled(tmp_path: Path) -> None:
+    runs, plan = tmp_path / "runs", tmp_path / "plan.json"
+    write_plan(plan, a_plan("one", "two", "three"))
+    for name, cores in (("one", 4), ("two", 4), ("three", 1)):
+        write_cell(runs, name, about={"host": HOST.model_copy(update={"cores": cores})})
+    with pytest.raises(TickdiskError, match=r"2 machines \(2 on cores 4, .*, usable cores 4; 1 on cores 4, .*usable cores 1"):
+        Runs(str(plan), str(runs), "switchback")
+
+
+def test_a_machine_is_what_it_is_whatever_cores_this_process_may_use() -> None:
+    before, may = host.machine(), os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(may)})
+        assert host.machine() == before
+        assert host.facts().cores == 1
+    finally:
+        os.sched_setaffinity(0, may)
+    assert before.kernel == host.facts().kernel

@@ -236,11 +236,16 @@ def test_what_was_built_is_written_down_without_building_again(
     assert (project / "builds").read_text().split() == ["build"]
 
 
-def test_the_launcher_runs_the_project_that_the_folder_is_in(tmp_path: Path) -> None:
-    launcher = tmp_path / "bin/papermill"
+def launcher_of(folder: Path, name: str) -> Path:
+    launcher = folder / "bin" / name
     launcher.parent.mkdir()
     launcher.write_text((ENVS / "launcher").read_text())
     launcher.chmod(0o755)
+    return launcher
+
+
+def test_the_launcher_runs_the_project_that_the_folder_is_in(tmp_path: Path) -> None:
+    launcher = launcher_of(tmp_path, "papermill")
     tool(tmp_path / "project/.venv/bin", "papermill", 'echo "$*" in $(command -v papermill)')
     inside = tmp_path / "project/notebooks"
     inside.mkdir()
@@ -249,6 +254,60 @@ def test_the_launcher_runs_the_project_that_the_folder_is_in(tmp_path: Path) -> 
     lost = subprocess.run([launcher], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert lost.returncode == 127
     assert lost.stderr.startswith("papermill: not in a Tickdisk project")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-n --config decision.margin=0.1", "--config decision.margin=0.1: this is no name; .*'decision={margin: 0.1}'"),
+        ("--config=a/b=1", "--config a/b=1: this is no name"),
+        ("-C scale=smoke 2x=1 -n", "--config 2x=1: this is no name"),
+        ("--config scale=smoke results/paper.pdf", "--config results/paper.pdf: give NAME=VALUE"),
+        ("-n --config scale=smoke --cores 2 results/a.b", None),
+        ("--config decision={margin:0.1} --config scale=smoke", None),
+        ("results/a.b --set-threads a.b=1", None),
+    ],
+)
+def test_the_launcher_looks_at_what_snakemake_cannot_read(tmp_path: Path, words: str, said: str | None) -> None:
+    launcher = launcher_of(tmp_path, "snakemake")
+    tool(tmp_path / "project/.venv/bin", "snakemake", 'echo "$*"')
+    done = subprocess.run([launcher, *words.split()], cwd=tmp_path / "project", capture_output=True, text=True, check=False)
+    if said is None:
+        assert (done.returncode, done.stdout.strip()) == (0, words)
+    else:
+        assert done.returncode == 2
+        assert re.fullmatch(f"snakemake: {said}.*\n", done.stderr)
+
+
+def test_the_launcher_says_where_the_workflow_runs(tmp_path: Path) -> None:
+    launcher = launcher_of(tmp_path, "snakemake")
+    tool(tmp_path / "project/.venv/bin", "snakemake", "echo runs")
+    (tmp_path / "project/data").mkdir()
+    for words, said in (((), ""), (("-s", "../Snakefile"), "runs\n"), (("--help",), "runs\n")):
+        done = subprocess.run([launcher, *words], cwd=tmp_path / "project/data", capture_output=True, text=True, check=False)
+        assert done.stdout == said
+        assert done.stderr == ("" if said else f"snakemake: run it in the project's folder: cd {tmp_path}/project\n")
+
+
+def test_the_launcher_gives_places_to_write_to_a_user_without_them(tmp_path: Path) -> None:
+    """A home and a cache that are files, or no folder at all, end in a traceback of Snakemake."""
+    launcher = launcher_of(tmp_path, "snakemake")
+    tool(tmp_path / "project/.venv/bin", "snakemake", 'echo "$HOME $XDG_CACHE_HOME $LOGNAME"')
+    tool(tmp_path / "none", "id", '[ "$1" = -u ] && echo 4711')
+    own, file = tmp_path / "home", tmp_path / "file"
+    own.mkdir()
+    file.touch()
+    build = f"{tmp_path}/project/build/home"
+    path, known = f"{os.environ['PATH']}", f"{tmp_path / 'none'}:{os.environ['PATH']}"
+    for environment, said in (
+        ({"HOME": str(own), "LOGNAME": "me", "PATH": path}, f"{own}  me"),
+        ({"HOME": str(own), "PATH": known}, f"{own}  user-4711"),
+        ({"LOGNAME": "me", "PATH": path}, f"{build}  me"),
+        ({"HOME": str(file), "LOGNAME": "me", "PATH": path}, f"{build}  me"),
+        ({"HOME": str(own), "XDG_CACHE_HOME": str(file / "cache"), "LOGNAME": "me", "PATH": path}, f"{own} {build}/.cache me"),
+    ):
+        done = subprocess.run([launcher], cwd=tmp_path / "project", env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{said}\n"
 
 
 def test_launchers_are_a_convenience(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

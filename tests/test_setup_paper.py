@@ -97,6 +97,19 @@ def test_an_interrupt_ends_everything(project: Project) -> None:
     assert not project.running("escaped.pid")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupt_of_make_alone_ends_everything(project: Project, number: int) -> None:
+    project.workflow(ESCAPE + "trap 'exit 130' INT; echo $$ >workflow.pid; while :; do sleep 0.05; done")
+    makefile = project.folder / "Makefile"
+    makefile.write_text(f'paper:\n\t@exec {sys.executable} envs/paper.py "" ""\n')
+    make = subprocess.Popen(["make", "paper"], cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert project.running("workflow.pid")
+    make.send_signal(number)
+    assert make.wait(timeout=30) != 0
+    assert not project.running("workflow.pid")
+    assert not project.running("escaped.pid")
+
+
 def test_a_second_one_is_refused_and_after_kill_9_the_next_cleans_up(project: Project) -> None:
     project.workflow(ESCAPE + "echo $$ >workflow.pid; while :; do sleep 0.05; done")
     first = project.paper()

@@ -1,5 +1,6 @@
 """What a change makes run again, and what it leaves: nothing out of date may stand, no live cell runs for nothing."""
 
+import json
 import os
 import re
 import shutil
@@ -239,6 +240,34 @@ def test_another_way_to_calibrate_runs_no_live_cell(folder: Path) -> None:
     assert jobs["calibrate"] == jobs["fidelity"] == 1
     assert jobs["notebook"] == NOTEBOOKS
     assert not [rule for rule in jobs if rule.startswith("live_")]
+
+
+def test_cells_that_are_asked_for_by_their_paths_are_made_after_a_new_calibration(folder: Path) -> None:
+    config = folder / "workflow/config/config.yaml"
+    config.write_text(config.read_text().replace("seconds_per_job: 0.2", "seconds_per_job: 0.3"))
+    plan = json.loads((folder / "results/plan.json").read_text())
+    asked = [f"results/runs/{cell['hash']}/manifest.json" for cell in plan["cells"] if cell["experiment"] == "join_burst"]
+    gone = [path for path in asked if (folder / path).exists()][::-1][:3]
+    for path in gone:
+        (folder / path).unlink()
+    jobs = planned(folder, *asked)
+    assert jobs["calibrate"] == 1
+    assert sum(count for rule, count in jobs.items() if rule.startswith("live_")) == len(gone) == 3
+
+
+def test_another_scale_than_that_of_the_results_is_said(folder: Path) -> None:
+    notice = "this plans scale smoke, and results/plan.json is of scale paper; `--config scale=paper` plans that one\n"
+    assert "this plans scale" not in snakemake(folder, "-n")
+    (folder / "results/plan.json").write_text('{"config": {"scale": "paper"}}')
+    assert notice in snakemake(folder, "-n")
+    (folder / "results/plan.json").write_text("[]")
+    assert "this plans scale" not in snakemake(folder, "-n")
+
+
+def test_no_cores_are_refused(folder: Path) -> None:
+    code, said = forks().run(folder, "--cores", "0")
+    assert code != 0
+    assert "--cores 0 would wait for ever; give at least 1, or `all`" in said
 
 
 def test_another_seed_runs_every_cell_again_whatever_the_number_of_cores(folder: Path) -> None:

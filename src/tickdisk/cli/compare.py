@@ -18,7 +18,10 @@ def compare(
     show_all: Annotated[bool, typer.Option("--all", help="List every claim, not only those that disagree.")] = False,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Exit with code 1 if a claim has another verdict, or if two intervals do not overlap."),
+        typer.Option(
+            "--strict",
+            help="Exit with code 1 if a claim has another verdict, or if two intervals are further apart than the margin.",
+        ),
     ] = False,
 ) -> None:
     """Compares two runs claim by claim: the verdicts, and whether the intervals of the effects overlap.
@@ -59,5 +62,7 @@ def reference(results: Annotated[Path, typer.Option(help="Folder of the results.
     the project. An older reference of this scale is replaced. It needs a checkout without changes that are not committed.
     """
     from tickdisk import compare as room
+    from tickdisk.project import left_out, read_plan
 
-    print(room.write_reference(results))
+    plan = read_plan(results / "plan.json")
+    print(room.write_reference(results, left_out=left_out(plan.config, plan.arms, plan.missing_servers)))

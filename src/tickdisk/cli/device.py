@@ -19,6 +19,8 @@ from tickdisk.foundation.numbers import number
 from tickdisk.foundation.record import plain
 
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, and remove it.")
+_LONG_S = 1.5
+"""A measurement that takes longer, in seconds, is announced."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LONGEST_STALL_MS = device.LONGEST_NS // 1_000_000
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
@@ -61,6 +63,8 @@ def up(
     model = device.named(tier, in_project(devices))
     if log is not None:
         check_output(log)
+    if device.find_backend(backend).abilities.changes_while_mounted:
+        _announce(model)
     disk = device.bring_up(
         model,
         backend=backend,
@@ -111,6 +115,8 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
     """
     model, disk = device.named(tier, in_project(devices)), device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
+    if not fixed:
+        _announce(model)
     setting = disk.set(model, floor_ns=0 if fixed else device.measure_floor(disk, model))
     print(f"{disk.name}: now {model.name}, {model.description or 'not described'} (setting {setting.number} of this mount)")
     _warn_of_floor(model, setting.floor_ns)
@@ -118,11 +124,11 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
 
 @app.command()
 def status(name: _Name = None) -> None:
-    """Prints the state of a mounted device as JSON, with its settings and the counters of its requests."""
+    """Prints the state of a mounted device as JSON, with its median latencies, its settings and the counters of its requests."""
     disk = device.attach(name)
     block_device = str(disk.block_device) if disk.backend.abilities.block_device else None
     where = {"name": disk.name, "backend": disk.backend.name, "mount_point": str(disk.mount_point), "block_device": block_device}
-    print(json.dumps({**where, **plain(disk.status())}, indent=2))
+    print(json.dumps({**where, "latency_ns": disk.latency_ns, **plain(disk.status())}, indent=2))
 
 
 @app.command()
@@ -244,6 +250,14 @@ def _answer(model: device.DeviceModel) -> Iterator[str]:
         facts = read_facts(folder)
         source = f"our run of {facts['setup.server'].text} in {_REFERENCE}"
         yield from effects_of_disk(answer.slowest_ms, facts, source)
+
+
+def _announce(model: device.DeviceModel) -> None:
+    """Says how long it takes to measure what the machine adds to a slow device, so that nobody takes the wait for a fault."""
+    seconds = device.seconds_of_round(model)
+    if seconds > _LONG_S:
+        words = f"measures what this machine adds to the {number(model.latency_ns[0] / 1e6)} ms of a request"
+        print(f"{model.name}: {words}, for {seconds:.0f} s or more", file=sys.stderr)
 
 
 def _made_of(disk: device.MountedDevice) -> str:

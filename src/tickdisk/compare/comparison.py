@@ -9,7 +9,7 @@ from tickdisk.studies.statement import UNDECIDED, Fact
 
 Stated = AnyWord | Literal["not stated"]
 Verdicts = Literal["same", "other", "undecided in one", "undecided in both", "other plan", "only in one"]
-Intervals = Literal["overlap", "apart", "none"]
+Intervals = Literal["overlap", "near", "apart", "none"]
 
 
 class ComparedClaim(Record):
@@ -26,7 +26,9 @@ class ComparedClaim(Record):
     compared: Verdicts
     """The relation of the two verdicts. A verdict is undecided if it is inconclusive or not valid."""
     intervals: Intervals
-    """Whether the intervals of the two effects overlap or are apart; `none` if an interval is missing or the plans differ."""
+    """Whether the intervals of the two effects overlap or are apart. They are near if they do not overlap but the higher one
+    begins above the other by at most the margin. It is `none` if an interval is missing, if the plans differ, or for a bound,
+    which is kept or missed on each machine by itself."""
 
 
 class Comparison(Record):
@@ -45,7 +47,7 @@ class Comparison(Record):
     is_one_run: bool
     """Whether all estimates that both runs hold are the same to the last digit, as those of a run and itself are."""
     agrees: bool
-    """Whether no claim has another verdict and no two intervals are apart."""
+    """Whether no claim has another verdict and no two intervals are apart, of claims that compare two conditions."""
 
     def count(self, compared: Verdicts) -> int:
         """Returns the number of claims whose two verdicts have a given relation."""
@@ -86,7 +88,8 @@ def _row(name: str, first: Side, second: Side, *, is_comparable: bool) -> Compar
     compared: Verdicts = (
         "only in one" if len(stated) == 1 else "other plan" if not is_comparable else _compared(verdicts[0], verdicts[1])
     )
-    intervals: Intervals = "none" if not is_comparable else _intervals(facts[0], facts[1])
+    is_bound = any(claim.kind == "bound" for claim in stated)
+    intervals: Intervals = "none" if is_bound or not is_comparable else _intervals(facts[0], facts[1], first.margin)
     return ComparedClaim(
         id=name,
         statement=stated[0].statement,
@@ -104,12 +107,15 @@ def _compared(first: Stated, second: Stated) -> Verdicts:
     return "same" if first == second else "other"
 
 
-def _intervals(first: Fact | None, second: Fact | None) -> Intervals:
+def _intervals(first: Fact | None, second: Fact | None, margin: float) -> Intervals:
     if first is None or second is None:
         return "none"
     if first.low is None or first.high is None or second.low is None or second.high is None:
         return "none"
-    return "overlap" if first.low <= second.high and second.low <= first.high else "apart"
+    end, begin = (second.high, first.low) if first.low > second.high else (first.high, second.low)
+    if begin <= end:
+        return "overlap"
+    return "near" if begin - end <= margin * min(abs(begin), abs(end)) else "apart"
 
 
 def _machine(side: Side) -> str:

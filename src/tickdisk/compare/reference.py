@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_text
 from tickdisk.foundation.record import Record, plain, read, write
 from tickdisk.project import read_plan
-from tickdisk.studies.statement import CLAIMS, FACTS, read_claims, read_facts
+from tickdisk.studies.statement import CLAIMS, FACTS, MISSING, read_claims, read_facts
 
 REFERENCES = Path("data/reference")
 _ABOUT = "about.json"
@@ -50,11 +51,12 @@ class WithoutReference(Record):
     """The list is empty."""
 
 
-def write_reference(results: Path, references: Path = REFERENCES) -> Path:
+def write_reference(results: Path, references: Path = REFERENCES, *, left_out: Collection[str] = ()) -> Path:
     """Keeps the facts, the claims and the plan of a run as the reference of its scale, and returns the folder.
 
-    The file about.json has the day and the commit. Raises TickdiskError if the project has changes that are not committed,
-    because then nobody could make the run again.
+    `left_out` names the studies that the plan leaves out. The file about.json has the day and the commit. Raises TickdiskError if
+    the project has changes that are not committed, because then nobody could make the run again, if another study is missing
+    because a step failed, or if the facts are of another scale than the plan.
     """
     changed = _git("status", "--porcelain", "--untracked-files=no")
     if changed:
@@ -62,8 +64,15 @@ def write_reference(results: Path, references: Path = REFERENCES) -> Path:
             f"the project has changes that are not committed ({changed.splitlines()[0].strip()}, ...); commit them first"
         )
     plan = read_plan(results / "plan.json")
-    folder = references / plan.config.scale
-    for name, kept in ((FACTS, read_facts(results)), (CLAIMS, list(read_claims(results).values()))):
+    failed = read(dict[str, str], results / MISSING).keys() - left_out
+    if failed:
+        raise TickdiskError(f"{results} is no whole run, because {', '.join(sorted(failed))} failed; run the workflow again")
+    facts, folder = read_facts(results), references / plan.config.scale
+    stated = facts.get("setup.scale")
+    if stated is None or stated.word != folder.name:
+        found = "no scale" if stated is None else f"the scale {stated.word}"
+        raise TickdiskError(f"{results / FACTS} is of {found}, and the plan beside it of {folder.name}; finish the run first")
+    for name, kept in ((FACTS, facts), (CLAIMS, list(read_claims(results).values()))):
         # Each fact and each claim has a line of its own, so that a diff shows what a new run changed.
         write_text(folder / name, _lines(plain(kept)))
     write(folder / "plan.json", plan.kept())

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import Record, read
 from tickdisk.stats import AnyWord
-from tickdisk.studies.statement import CLAIMS, FACTS, Fact
+from tickdisk.studies.statement import CLAIMS, FACTS, Fact, Kind
 
 _SIZES = ("lives", "blocks", "rounds", "micro_rounds")
 """Facts of the set-up that are numbers of lives or rounds. They change the width of an interval, but not what it means."""
@@ -24,6 +24,7 @@ class Compared(Record):
     model_config = ConfigDict(extra="ignore")
 
     id: str
+    kind: Kind
     statement: str
     verdict: AnyWord
     effect: str
@@ -53,6 +54,12 @@ class Side:
             if name.startswith((f"setup.{study}.", f"{_ARM}{study}.")) and name.rpartition(".")[2] not in _SIZES
         }
         return own | {name: self.facts[f"setup.{name}"].value for name in _GENERAL if f"setup.{name}" in self.facts}
+
+    @property
+    def margin(self) -> float:
+        """The margin within which two effects are the same in practice. It is 0 if the run states none."""
+        fact = self.facts.get("setup.margin")
+        return 0 if fact is None or fact.value is None else fact.value
 
     def setup(self, name: str) -> str:
         """Returns the text of the fact `setup.NAME` about how the run was made, or "not known"."""

@@ -19,12 +19,14 @@ def _compared(comparison: Comparison) -> str:
     decided = comparison.count("same") + comparison.count("other")
     apart = sum(row.intervals == "apart" for row in comparison.rows)
     overlapping = sum(row.intervals == "overlap" for row in comparison.rows)
+    near = sum(row.intervals == "near" for row in comparison.rows)
     said = [f"{comparison.count('same')} of the {_counted(decided, 'claim')} that both runs decide have the same verdict."]
     if comparison.count("undecided in one"):
         said.append(f"{_counted(comparison.count('undecided in one'), 'claim')} can be decided in only one of the runs.")
     if comparison.count("undecided in both"):
         said.append(f"{_counted(comparison.count('undecided in both'), 'claim')} cannot be decided in either.")
-    said.append(f"{overlapping} of {_counted(overlapping + apart, 'pair')} of intervals overlap.")
+    within = f", and {near} more {'is' if near == 1 else 'are'} within the margin" if near else ""
+    said.append(f"{overlapping} of {_counted(overlapping + near + apart, 'pair')} of intervals overlap{within}.")
     if comparison.plans:
         studies = ", ".join(study.replace("_", " ") for study in comparison.plans)
         said.append(f"The plans differ in {studies}, so that claims of these studies are not compared.")

@@ -10,7 +10,7 @@ each request when the model says, earlier by the floor, which is the time that t
 from tickdisk.device.backend import BACKENDS, default_backend, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
-from tickdisk.device.floor import measure_floor
+from tickdisk.device.floor import measure_floor, seconds_of_round
 from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import LoopDevice
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, KeptModel, find_device, is_file, load_device, load_devices, named
@@ -75,6 +75,7 @@ __all__ = [
     "named",
     "read_log",
     "recover",
+    "seconds_of_round",
     "simulate",
     "simulate_closed",
     "simulate_streams",

@@ -12,6 +12,7 @@ from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, force_down
 from tickdisk.device.emulator import start_emulator
+from tickdisk.device.log import OPS
 from tickdisk.device.loop import LoopDevice, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
@@ -95,6 +96,11 @@ class MountedDevice:
         return self._record.daemon.pid
 
     @property
+    def latency_ns(self) -> dict[str, int]:
+        """Median latencies in ns of the model in force on the idle device, by operation."""
+        return self._record.latency_ns
+
+    @property
     def arrivals_lack(self) -> str:
         """The reason why the kernel does not say when requests arrive, or an empty text if it does."""
         return self._record.arrivals_lack
@@ -158,9 +164,10 @@ class MountedDevice:
 
     def _note(self, model: DeviceModel) -> None:
         """Writes the model in force into the record, from which another process reads it for `status`."""
-        if self._record.model != model.name or self._record.description != model.description:
-            self._record.model, self._record.description = model.name, model.description
-            self._record.save()
+        record, noted = self._record, (model.name, model.description, dict(zip(OPS, model.latency_ns, strict=True)))
+        if (record.model, record.description, record.latency_ns) != noted:
+            record.model, record.description, record.latency_ns = noted
+            record.save()
 
     def stall(self, duration_ns: int) -> int:
         """Makes the device stall: its next request begins a time in which neither that request nor a later one starts.

@@ -110,6 +110,8 @@ class DeviceRecord(BaseModel):
     """Size of the block device. It has no meaning for a tree."""
     model: str = ""
     description: str = ""
+    latency_ns: dict[str, int] = {}
+    """Median latencies of the model on the idle device, by operation."""
     file_system: str | None = "ext4"
     """Kind of the file system. It is "tree" for a tree, and None for a bare block device."""
     volatile: bool = False

@@ -40,7 +40,7 @@ class MachineKind(Record):
     processor: str
     """The name of the processor."""
     cores: Annotated[int, Unit("cores")]
-    """The number of cores that Tickdisk may use."""
+    """The number of cores that the machine has, whether or not Tickdisk may use all of them."""
     memory_gib: int
     """The size of the memory, rounded."""
     kernel: str
@@ -69,8 +69,8 @@ def facts() -> HostFacts:
 def machine() -> MachineKind:
     """Describes this machine by the properties in which machines must agree if their results are to be used together."""
     host = facts()
-    memory_gib = round(host.memory_bytes / (1 << 30))
-    return MachineKind(processor=host.processor, cores=host.cores, memory_gib=memory_gib, kernel=host.kernel)
+    memory_gib, cores = round(host.memory_bytes / (1 << 30)), os.cpu_count() or host.cores
+    return MachineKind(processor=host.processor, cores=cores, memory_gib=memory_gib, kernel=host.kernel)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ locks a results folder, so that no second workflow works in it at the same time.
 from tickdisk.project.built import TOOLCHAINS, Toolchains
 from tickdisk.project.claim import claim
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
-from tickdisk.project.plan import KeptPlan, Plan, read_plan, write_plan
-from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project
+from tickdisk.project.plan import KeptPlan, Plan, read_plan, scale_of, write_plan
+from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, left_out
 
 __all__ = [
     "DEVICES_PATH",
@@ -24,6 +24,8 @@ __all__ = [
     "Toolchains",
     "claim",
     "kept",
+    "left_out",
     "read_plan",
+    "scale_of",
     "write_plan",
 ]

@@ -1,5 +1,7 @@
 """The plan file, which says what a run computes. Later commands, notebooks and the analysis read it."""
 
+import json
+from contextlib import suppress
 from pathlib import Path
 
 from tickdisk.config import AnyScale, Config, PlannedCell, Resolved
@@ -51,6 +53,13 @@ class Plan(KeptPlan):
 def read_plan(path: Path) -> Plan:
     """Reads a plan file. Raises TickdiskError if it does not exist, or if it is not of this form."""
     return record.read(Plan, path, "run `tickdisk plan` again")
+
+
+def scale_of(path: Path) -> str | None:
+    """Returns the scale of a plan file, which may be of another version, or None if there is no such file or it is no plan."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        return str(json.loads(path.read_bytes())["config"]["scale"])
+    return None
 
 
 def write_plan(path: Path, plan: Plan) -> None:

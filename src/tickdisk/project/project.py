@@ -1,6 +1,6 @@
 """The plan of this checkout on this machine, as the Snakefile, a live cell and a notebook see it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -93,20 +93,7 @@ class Project:
     @property
     def left_out(self) -> dict[str, str]:
         """The studies that do not run, by name, each with the reason in words."""
-        main = self.config.server
-        have = {arm.experiment for arm in self.arms if main in arm.servers}
-        without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
-        lacking = {
-            name: f"it needs {need}, of which the table of experiments has no arm"
-            for name, study in STUDIES.items()
-            for need in study.needs
-            if need in without
-        }
-        servers = ({name for arm in self.arms for name in arm.servers} | {main}) - {*self.missing_servers}
-        compared = [name for name, study in STUDIES.items() if len(servers) < study.fewest_servers]
-        why = "; ".join(f"{name} cannot run here: {reason}" for name, reason in self.missing_servers.items())
-        alone = dict.fromkeys(compared, why or "the table of experiments names one server only")
-        return dict.fromkeys(self.config.leave_out, "the configuration leaves it out") | without | lacking | alone
+        return left_out(self.config, self.arms, self.missing_servers)
 
     def world(self, server: str) -> Path:
         """Returns the folder in `results/worlds` of the world of a server, whether or not it is there yet."""
@@ -186,6 +173,23 @@ class Project:
     def save(self, path: Path = PLAN_PATH) -> None:
         """Writes the plan file."""
         write_plan(path, self.plan)
+
+
+def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, str]) -> dict[str, str]:
+    """Returns the studies that a run leaves out by its plan, by name, each with the reason in words."""
+    have = {arm.experiment for arm in arms if config.server in arm.servers}
+    without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
+    lacking = {
+        name: f"it needs {need}, of which the table of experiments has no arm"
+        for name, study in STUDIES.items()
+        for need in study.needs
+        if need in without
+    }
+    servers = ({name for arm in arms for name in arm.servers} | {config.server}) - {*missing_servers}
+    compared = [name for name, study in STUDIES.items() if len(servers) < study.fewest_servers]
+    why = "; ".join(f"{name} cannot run here: {reason}" for name, reason in missing_servers.items())
+    alone = dict.fromkeys(compared, why or "the table of experiments names one server only")
+    return dict.fromkeys(config.leave_out, "the configuration leaves it out") | without | lacking | alone
 
 
 def _lacking(name: str) -> str | None:

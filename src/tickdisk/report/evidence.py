@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.studies.statement import Claim, Fact, Figures, Statement, read_claims, read_facts, write_statement
+from tickdisk.studies.statement import MISSING, Claim, Fact, Figures, Statement, read_claims, read_facts, write_statement
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,14 @@ class Evidence:
             read_facts(results),
             read_claims(results),
             record.read(dict[str, Figures], results / "figures.json"),
-            record.read(dict[str, str], results / "missing.json"),
+            record.read(dict[str, str], results / MISSING),
         )
 
     def save(self, results: Path) -> None:
         """Writes facts.json, claims.json, figures.json and missing.json into the folder of the results."""
         write_statement(results, self.facts, self.claims.values())
         record.write(results / "figures.json", self.figures)
-        record.write(results / "missing.json", self.missing)
+        record.write(results / MISSING, self.missing)
 
     def has(self, study: str) -> bool:
         """Returns whether the run has results of a study."""

@@ -3,6 +3,7 @@
 import ast
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from tickdisk.foundation.errors import TickdiskError
 _PROJECT = "Snakefile"
 _INJECTED = "# Parameters"
 _DECLARED = "# parameters"
-
+_PAPERMILL_S_OWN = {"PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH"}
+"""Names that papermill's `--inject-paths` sets."""
 
 TICK_METRICS = ("gap_p50_ms", "gap_p95_ms", "gap_mean_ms", "gap_max_ms")
 ACTIONS = ("teleport", "place", "dig", "ping")
@@ -46,9 +48,16 @@ def check_values(**values: Any) -> None:
     for name, value in values.items():
         is_fine, words = _RULES.get(name, _PATH)
         if not (isinstance(value, str | int | float | None) and is_fine(value)):
-            raise TickdiskError(
-                f"parameter {name} is {value!r}, and must be {words} (papermill's -r passes every value as text: use -p)"
-            )
+            hint = " (papermill's -r passes every value as text: use -p)" if is_fine(_as_p_reads(value)) else ""
+            raise TickdiskError(f"parameter {name} is {value!r}, and must be {words}{hint}")
+
+
+def _as_p_reads(value: Any) -> Any:
+    """Returns what papermill's `-p` makes of a text: a number, a truth value or None, or else the text. Other values stay."""
+    if isinstance(value, str):
+        with suppress(ValueError, SyntaxError):
+            return ast.literal_eval(value)
+    return value
 
 
 def _assigned(source: str) -> set[str]:
@@ -66,7 +75,7 @@ def unknown_parameters(cells: Sequence[str]) -> tuple[set[str], set[str]]:
     """
     declared = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_DECLARED)))
     injected = set().union(*(_assigned(cell) for cell in cells if cell.startswith(_INJECTED)))
-    return injected - declared, declared
+    return injected - declared - _PAPERMILL_S_OWN, declared
 
 
 def check_parameters(**values: Any) -> None:

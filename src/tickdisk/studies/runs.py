@@ -251,8 +251,14 @@ class Runs:
 
 
 def _check_machines(manifests: Sequence[Manifest], runs: str, experiment: str) -> None:
-    """Raises TickdiskError if cells ran on machines of more than one kind, because their times cannot be pooled."""
-    counts = Counter(", ".join(f"{name} {value}" for name, value in sorted(manifest.machine)) for manifest in manifests)
+    """Raises TickdiskError if cells ran on machines of more than one kind, because their times cannot be pooled.
+
+    A machine of which they could use another number of cores counts as another one.
+    """
+    counts = Counter(
+        ", ".join(f"{name} {value}" for name, value in [*sorted(one.machine), ("usable cores", one.host.cores)])
+        for one in manifests
+    )
     if len(counts) > 1:
         ran = "; ".join(f"{count} on {machine}" for machine, count in counts.most_common())
         raise TickdiskError(

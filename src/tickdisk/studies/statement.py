@@ -16,7 +16,7 @@ from tickdisk.foundation import numbers, record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.stats import AnyWord, BoundWord, Cause, NotShown, Word
 
-FACTS, CLAIMS = "facts.json", "claims.json"
+FACTS, CLAIMS, MISSING = "facts.json", "claims.json", "missing.json"
 THIS_PROJECT = "this project"
 """Source of a claim that no published study makes."""
 Kind = Literal["comparison", "bound"]
