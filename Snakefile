@@ -13,7 +13,6 @@ from tickdisk.foundation.record import plain
 from tickdisk.foundation.yaml_file import read_yaml
 from tickdisk.experiment import EXPERIMENTS, STUDIES
 
-
 # Snakemake reads configurations as YAML 1.1. Numbers that it would read otherwise than the project does are refused first.
 with exit_with_message():
     for path in (CONFIG_PATH, *map(Path, workflow.overwrite_configfiles)):
@@ -35,7 +34,9 @@ with exit_with_message():
     if workflow.is_main_process:
         cores = workflow.resource_settings.cores
         if cores is not None and cores < 1:
-            raise TickdiskError(f"--cores {cores} would wait for ever; give at least 1, or `all`")
+            raise TickdiskError(
+                f"--cores {cores} would wait for ever; give at least 1, or `all`"
+            )
         wanted, there = PROJECT.config.scale, project.scale_of(project.PLAN_PATH)
         if there not in (None, wanted):
             other = f"{project.PLAN_PATH} is of scale {there}; `--config scale={there}` plans that one"
