@@ -17,6 +17,7 @@ _WORDS = {
     "place": "names of files or volumes of reads and writes",
     "data": "types of data of reads and writes",
     "bytes": "sizes of reads and writes",
+    "storing": "how reads and writes ask to be stored",
 }
 _PLACES = {"syscall": "file", "block": "volume"}
 
@@ -32,8 +33,8 @@ class Load:
     """One row per read and write that did not fail, in order of time.
 
     The columns are at_ns (start, counted from the first), latency_ns, op (`read` or `write`), bytes (moved), offset, place (file
-    or volume) and data (type of data). Numbers are float64, and NaN or null if the trace does not have them. If the trace does
-    not tell what any of its requests does, there is a row for each, and op is null.
+    or volume), data (type of data) and storing (how the request asks to be stored). Numbers are float64, and NaN or null if the
+    trace does not have them. If the trace does not tell what any of its requests does, there is a row for each, and op is null.
     """
     operations: Mapping[str, int]
     """Number of requests of each operation in the trace, with those that are not in `moves`."""
@@ -96,6 +97,7 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
             "offset": numbers["offset"],
             "place": pd.Categorical(place),
             "data": pd.Categorical(succeeded["data"]),
+            "storing": pd.Categorical(succeeded["storing"] if "storing" in succeeded else [None] * len(succeeded)),
         }
     )
     ordered = moves.sort_values("at_ns", kind="stable", ignore_index=True)

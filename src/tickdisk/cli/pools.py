@@ -135,6 +135,7 @@ def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
         f"elapsed       {outcome.elapsed_s:.3f} s",
         f"operations    {operations}",
         f"identity      {'holds' if all(run.holds_identity for run in outcome.runs) else 'DOES NOT HOLD'}",
+        "stored        a write is done when the pool has it; whether a program waits by O_DSYNC or O_SYNC is in no block trace",
         f"devices       read {amount['reads']:.3g} and wrote {amount['writes']:.3g} times the bytes of the requests",
     ]
     if outcome.total("moved"):

@@ -1,6 +1,7 @@
 """Inputs of the simulator, which say which cells each tick updates."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 from zipfile import BadZipFile
@@ -13,6 +14,7 @@ import pyarrow as pa
 from tickdisk._native import Updates
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.storing import counted
 from tickdisk.saving.checkpoint.game import ATTRIBUTES, UNITS
 from tickdisk.saving.checkpoint.model import State
 
@@ -84,6 +86,8 @@ class RecordedTrace:
     """Number of updates of each tick, shape (ticks,)."""
     cells: npt.NDArray[np.uint32]
     """Numbers of the updated cells, tick after tick, shape (updates,)."""
+    stored: Mapping[str, int] = field(default_factory=dict)
+    """Number of captured writes that asked for more than the page cache, by what they asked for."""
 
     def open(self) -> Updates:
         """Returns a new source of these updates, which begins with the first tick."""
@@ -141,7 +145,8 @@ def trace_of_life(folder: Path) -> RecordedTrace:
     numbered = np.asarray(keys.groupby(["file", "page"]).ngroup(), dtype=np.int64)
     tick_of = np.searchsorted(starts, wrote["start_ns"].to_numpy(np.int64), side="right") - 1
     state = State(rows=int(numbered.max()) + 1, columns=1, cell_bytes=_PAGE_BYTES, object_bytes=_PAGE_BYTES)
-    return _recorded(str(folder), np.repeat(tick_of, pages).astype(np.int64), numbered, state)
+    recorded = _recorded(str(folder), np.repeat(tick_of, pages).astype(np.int64), numbered, state)
+    return replace(recorded, stored=counted(wrote["storing"]))
 
 
 def _recorded(where: str, ticks: npt.NDArray[np.int64], cells: npt.NDArray[np.int64], state: State | None) -> RecordedTrace:
