@@ -39,7 +39,7 @@ def random_reads(streams: int, seconds: float, requests_per_s: float, rng: np.ra
         for stream in range(streams)
     ]
     rows = pd.concat(parts).sort_values("start_ns", ignore_index=True)
-    rows = rows.assign(seq=range(len(rows)), latency_ns=0, errno=0, length=_BLOCK, result=_BLOCK, renamed=None)
+    rows = rows.assign(seq=range(len(rows)), latency_ns=0, errno=0, length=_BLOCK, result=_BLOCK, renamed=None, storing=None)
     return rows.assign(flags=pd.array([None] * len(rows), dtype="Int64"))
 
 

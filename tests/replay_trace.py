@@ -17,13 +17,15 @@ def row(thread: int, start_ns: int, op: str, file: str | None, result: int = 0, 
     known = {"level": "syscall", "call": _CALLS.get(op, op), "latency_ns": 1000, "process": 1, "data": "other", "errno": 0}
     path = None if file is None else f"{ROOT}/{file}" if file else ROOT
     own = {"op": op, "thread": thread, "thread_name": f"t{thread}", "start_ns": start_ns, "file": path, "result": result}
-    return known | {"offset": None, "length": None, "flags": None, "renamed": None} | own | values
+    return known | {"offset": None, "length": None, "flags": None, "renamed": None, "storing": None} | own | values
 
 
 def requests_table(rows: list[dict[str, object]]) -> pd.DataFrame:
     """Returns rows as a requests table."""
     frame = pd.DataFrame(rows).assign(seq=range(len(rows)))
-    return frame.astype({"offset": "Int64", "length": "Int64", "flags": "Int64", "renamed": object, "file": object})
+    return frame.astype(
+        {"offset": "Int64", "length": "Int64", "flags": "Int64", "renamed": object, "file": object, "storing": object}
+    )
 
 
 def one_thread(  # noqa: C901 - one case a kind of request

@@ -113,7 +113,7 @@ def test_files_of_requests_are_found_as_byte_by_byte(extents, requests):
                 assert files.match(*one)[1][0] == ((name, byte) in touched)
 
 
-ASKED = {"op": "read", "file": "/a", "offset": 0, "length": 100, "start_ns": 100, "end_ns": 200}
+ASKED = {"op": "read", "file": "/a", "offset": 0, "length": 100, "start_ns": 100, "end_ns": 200, "storing": ""}
 
 
 @pytest.mark.parametrize(
@@ -127,6 +127,8 @@ ASKED = {"op": "read", "file": "/a", "offset": 0, "length": 100, "start_ns": 100
         ({"op": "sync"}, [("read", 1000, 100, 90, 199), ("write", 2000, 10, 100, 150), ("flush", 0, 0, 140, 200)], 2, 2),
         ({"op": "sync"}, [("write", 2000, 10, 100, 150), ("write", 9000, 50, 100, 180), ("write", 9000, 50, 0, 50)], 1, 2),
         ({"op": "write", "offset": -1}, [("write", 2000, 10, 100, 200), ("write", 1000, 10, 100, 110)], 1, 1),
+        ({"op": "write", "storing": "O_DSYNC"}, [("write", 2000, 10, 90, 120), ("flush", 0, 0, 100, 190)], 1, 2),
+        ({"op": "write", "storing": "buffered"}, [("write", 2000, 10, 90, 120), ("read", 2000, 10, 100, 190)], -1, 0),
         ({"op": "unlink", "length": -1}, [("write", 9000, 10, 100, 110)], 0, 1),
         ({"op": ""}, [("read", 1000, 100, 100, 200)], -1, 0),
         ({"file": ""}, [("read", 1000, 100, 100, 200), ("read", 9000, 1, 100, 101)], 1, 1),

@@ -171,6 +171,7 @@ class Machine:
             "length": None if offset is None else 4096,
             "result": 4096 if kind == "read" else 0,
             "errno": 0,
+            "storing": "buffered",
             "data": "terrain" if "map" in file else "player",
         }
         self.requests.append(request)
@@ -262,7 +263,7 @@ class Machine:
 DEVICE = ("seq", "op", "offset", "length", "arrival_ns", "inflight", "nominal_ns", "replied_ns", "setting")
 REQUESTS = (
     "seq", "level", "op", "call", "start_ns", "latency_ns", "thread", "thread_name", "process",
-    "file", "offset", "length", "result", "errno", "data",
+    "file", "offset", "length", "result", "errno", "storing", "data",
 )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_the_study_describes_the_captured_lives(captured):
 
 def test_the_study_has_tables_and_figures(captured):
     for name in captured.tables:
-        assert isinstance(captured.table(name), Markdown) == (name == "chunks"), name
+        assert isinstance(captured.table(name), Markdown) == (name in ("chunks", "storing")), name
     drawn = {name: type(captured.figure(name)) for name in captured.figures}
     assert {name for name, kind in drawn.items() if kind is Markdown} == {"files"}
 

@@ -1,6 +1,7 @@
 """A small machine of processes, descriptors and files: what it does is known, and written down as bpftrace and strace would."""
 
 import json
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ class Opened:
     path: str | None  # None: a socket
     append: bool = False
     position: int = 0
+    storing: str = "buffered"  # of a write
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Row:
     offset: int | None
     length: int | None
     result: int
+    storing: str | None = None
 
 
 @dataclass
@@ -90,7 +93,9 @@ class Machine:
             return
         if flags & O_TRUNC:
             self.sizes[absolute] = 0
-        process.table[fd] = (Opened(absolute, bool(flags & O_APPEND)), bool(flags & O_CLOEXEC))
+        storing = "|".join(name for name, bits in _STORING.items() if flags & bits == bits) or "buffered"
+        storing = storing.replace("O_SYNC|O_DSYNC", "O_SYNC")
+        process.table[fd] = (Opened(absolute, bool(flags & O_APPEND), storing=storing), bool(flags & O_CLOEXEC))
         self.sizes.setdefault(absolute, 0)
         self._call(process, "openat", (-100, path, flags), fd, Row("openat", 0, absolute, None, None, fd))
 
@@ -118,17 +123,40 @@ class Machine:
         opened.position = at + result
         if name == "write" and result:
             self.sizes[opened.path] = max(size, at + result)
-        self._call(process, name, (fd, "", length), result, Row(name, 0, opened.path, at, length, result), opened.position)
+        self._call(
+            process,
+            name,
+            (fd, "", length),
+            result,
+            Row(name, 0, opened.path, at, length, result, _as_read(opened, name)),
+            opened.position,
+        )
 
     def positioned(self, process: Process, name: str, fd: int, length: int, offset: int) -> None:
         if fd not in process.table or process.table[fd][0].path is None:
             self._call(process, name, (fd, "", length, offset), -29 if fd in process.table else -9, None)
             return
-        path = str(process.table[fd][0].path)
+        opened = process.table[fd][0]
+        path = str(opened.path)
         result = length if name == "pwrite64" else max(0, min(length, self.sizes[path] - offset))
         if name == "pwrite64" and result:
             self.sizes[path] = max(self.sizes[path], offset + result)
-        self._call(process, name, (fd, "", length, offset), result, Row(name, 0, path, offset, length, result))
+        row = Row(name, 0, path, offset, length, result, _as_read(opened, name))
+        self._call(process, name, (fd, "", length, offset), result, row)
+
+    def with_flags(self, process: Process, fd: int, length: int, offset: int, flags: int) -> None:
+        """A pwritev2 of one buffer, whose flags ask for more than its open file does."""
+        arguments = (fd, f'[{{iov_base=""..., iov_len={length}}}]', 1, offset, 0, flags)
+        if fd not in process.table or process.table[fd][0].path is None:
+            self._call(process, "pwritev2", arguments, -29 if fd in process.table else -9, None, length=length)
+            return
+        opened = process.table[fd][0]
+        if length:
+            self.sizes[str(opened.path)] = max(self.sizes[str(opened.path)], offset + length)
+        words = [opened.storing] if opened.storing != "buffered" else []
+        words += [name for name, bit in (("RWF_DSYNC", 2), ("RWF_SYNC", 4)) if flags & bit]
+        row = Row("pwritev2", 0, opened.path, offset, length, length, "|".join(words) or "buffered")
+        self._call(process, "pwritev2", arguments, length, row, length=length)
 
     def seek(self, process: Process, fd: int, offset: int, whence: int) -> None:
         if fd not in process.table or process.table[fd][0].path is None:
@@ -155,13 +183,15 @@ class Machine:
         self._call(process, name, arguments, new, row)
 
     def flag(self, process: Process, fd: int, command: int, value: int) -> None:
-        """F_SETFD makes exec close a descriptor or not, F_SETFL lets an open file append or not; no requests."""
+        """F_SETFD makes exec close a descriptor or not, F_SETFL lets an open file append, or pass by the page cache, or not."""
         if fd in process.table:
             opened = process.table[fd][0]
             if command == F_SETFD:
                 process.table[fd] = (opened, bool(value))
             else:
-                opened.append = bool(value)
+                opened.append = bool(value & O_APPEND)
+                words = [word for word in opened.storing.split("|") if word not in ("O_DIRECT", "buffered")]
+                opened.storing = "|".join((["O_DIRECT"] if value & os.O_DIRECT else []) + words) or "buffered"
         self._call(process, "fcntl", (fd, command, value), 0 if fd in process.table else -9, None)
 
     def close(self, process: Process, fd: int) -> None:
@@ -195,7 +225,15 @@ class Machine:
         self.now_ns += 20
 
     def _call(
-        self, process: Process, name: str, arguments: tuple[Any, ...], result: int, row: Row | None, after: int = -1
+        self,
+        process: Process,
+        name: str,
+        arguments: tuple[Any, ...],
+        result: int,
+        row: Row | None,
+        after: int = -1,
+        *,
+        length: int | None = None,
     ) -> None:
         thread, call = process.threads[-1], CALLS[name]
         start, end = self.now_ns, self.now_ns + 7
@@ -203,7 +241,10 @@ class Machine:
         if row is not None:
             self.rows.append(replace(row, thread=thread))
         x, y, z = (-1 if index is None else arguments[index] for index in (call.fd, call.length, call.offset))
-        z = after if call.moves else z
+        z, y = after if call.moves else z, y if length is None else length
+        if call.flags is not None:
+            x |= arguments[call.flags] << 32
+            arguments = (*arguments[:4], arguments[5])  # strace joins the halves of the offset
         half = start // 10 % 2
         self.bpftrace.append(f"@r{half}[{thread}, {start}]: ({call.number}, {process.pid}, {end}, {result}, {x}, {y}, {z})")
         if call.path is not None:
@@ -226,22 +267,32 @@ class Machine:
         return f"{(REALTIME_NS + ns) // S}.{(REALTIME_NS + ns) % S:09}"
 
 
+_STORING = {"O_DIRECT": os.O_DIRECT, "O_SYNC": os.O_SYNC, "O_DSYNC": os.O_DSYNC}
+
+
+def _as_read(opened: Opened, name: str) -> str:
+    """How a request to an open file is stored: a read waits for nothing that a write is to store."""
+    return opened.storing if "write" in name else "O_DIRECT" if "O_DIRECT" in opened.storing else "buffered"
+
+
 _ERRNO = {2: "ENOENT", 9: "EBADF", 22: "EINVAL", 29: "ESPIPE"}
 _COMMANDS = {F_DUPFD_CLOEXEC: "F_DUPFD_CLOEXEC", F_SETFD: "F_SETFD", F_SETFL: "F_SETFL"}
 
 
 def _word(name: str, index: int, value: Any) -> str:
     """An argument as strace writes it."""
-    if isinstance(value, str):
+    if isinstance(value, str) and name != "pwritev2":
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{escaped}"' + ("..." if name in ("read", "write", "pread64", "pwrite64") else "")
     if value == -100:
         return "AT_FDCWD"
     if name == "fcntl" and index == 1:
         return _COMMANDS[value]
-    if name == "lseek" and index == 2:
-        return ("SEEK_SET", "SEEK_CUR", "SEEK_END")[value]
-    if (name, index) in (("openat", 2), ("dup3", 2)) or (name == "fcntl" and value & O_APPEND):
-        flags = {"O_TRUNC": O_TRUNC, "O_APPEND": O_APPEND, "O_CLOEXEC": O_CLOEXEC}
-        return "|".join(["O_RDWR", *(word for word, bit in flags.items() if value & bit)])
+    named = {("lseek", 2): ("SEEK_SET", "SEEK_CUR", "SEEK_END"), ("pwritev2", 4): ("0", "1", "RWF_DSYNC", "3", "RWF_SYNC")}
+    if (name, index) in named:
+        return named[name, index][value]
+    if (name, index) in (("openat", 2), ("dup3", 2)) or (name == "fcntl" and value & (O_APPEND | os.O_DIRECT)):
+        flags = {"O_TRUNC": O_TRUNC, "O_APPEND": O_APPEND, "O_CLOEXEC": O_CLOEXEC, **_STORING}
+        words = [word for word, bits in flags.items() if value & bits == bits]
+        return "|".join(["O_RDWR", *(word for word in words if word != "O_DSYNC" or "O_SYNC" not in words)])
     return str(value)

@@ -28,6 +28,8 @@ pub const SHIFTS: usize = 4096;
 /// A sleep ends this many ns before a request is due, and the stream spins for the rest. An idle core takes 20 to 50 us to wake.
 /// With a spin of 20 us half of the requests were 7 us late, and with 50 us one in a hundred was 20 us late.
 const SPIN_NS: u64 = 50_000;
+/// Alignment in bytes of the memory of direct requests, which no block device wants larger.
+const ALIGNMENT: usize = 4096;
 /// Longest time that a sleeping stream takes to see that it is to stop, in ns.
 const LOOK_NS: u64 = 100_000_000;
 const READY_LOOK: Duration = Duration::from_millis(1);
@@ -95,6 +97,14 @@ impl Shared {
         self.wait_until(origin_ns + self.work.requests[index].due_ns)
     }
 
+    /// Puts the content of a direct write into `buffer`, because its memory must be aligned.
+    fn fill(&self, index: usize, buffer: &mut [u8]) {
+        let request = &self.work.requests[index];
+        if let (Op::Write, true, Ok(length)) = (request.op, request.storing.is_direct, usize::try_from(request.length)) {
+            buffer[..length].copy_from_slice(&self.work.noise[index % SHIFTS..][..length]);
+        }
+    }
+
     fn make(&self, index: usize, buffer: &mut [u8]) -> i64 {
         let Work { files, noise, requests, .. } = &self.work;
         let request = &requests[index];
@@ -109,10 +119,15 @@ impl Shared {
             Op::OpenEmpty => file.open_empty(),
             Op::TryOpen => file.try_open(),
             Op::Close => file.close(),
-            Op::Read => file.with_handle(|fd| unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), length, offset) } as i64),
+            Op::Read => {
+                let read = |fd| unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), length, offset) } as i64;
+                if request.storing.is_direct { file.with_direct_handle(read) } else { file.with_handle(read) }
+            }
             Op::Write => {
-                let payload = noise[index % SHIFTS..].as_ptr();
-                file.with_handle(|fd| unsafe { libc::pwrite(fd, payload.cast(), length, offset) } as i64)
+                let payload = if request.storing.is_direct { buffer.as_ptr() } else { noise[index % SHIFTS..].as_ptr() };
+                let part = libc::iovec { iov_base: payload.cast_mut().cast(), iov_len: length };
+                let write = |fd| unsafe { libc::pwritev2(fd, &raw const part, 1, offset, request.storing.waits) } as i64;
+                if request.storing.is_direct { file.with_direct_handle(write) } else { file.with_handle(write) }
             }
             Op::Sync => file.with_handle(|fd| unsafe { libc::fsync(fd) }),
             Op::DataSync => file.with_handle(|fd| unsafe { libc::fdatasync(fd) }),
@@ -149,17 +164,21 @@ fn hasten() -> bool {
 fn run(shared: &Shared, number: usize, stream: &Stream, ready: &Sender<bool>) -> Outcomes {
     let is_real_time = hasten();
     let requests = stream.iter().map(|&index| &shared.work.requests[index]);
-    let longest = requests.filter(|request| request.op == Op::Read).map(|request| request.length).max().unwrap_or(0);
+    let buffered = requests.filter(|request| request.op == Op::Read || request.storing.is_direct);
+    let longest = buffered.map(|request| request.length).max().unwrap_or(0);
     // The bytes are not zero, so that every page is there before the first request.
-    let mut buffer = vec![1; usize::try_from(longest).unwrap_or(0)];
+    let mut memory = vec![1; usize::try_from(longest).unwrap_or(0) + ALIGNMENT];
+    let aligned = memory.as_ptr().align_offset(ALIGNMENT);
+    let buffer = &mut memory[aligned..];
     let untouched = Outcome { issued_ns: 1, ..Outcome::default() };
     let mut outcomes: Outcomes = stream.iter().map(|index| (*index, untouched)).collect();
     let _ = ready.send(is_real_time);
     let Some(start_ns) = shared.wait_for_start() else { return outcomes };
     let mut before_ns = start_ns;
     for (index, outcome) in &mut outcomes {
+        shared.fill(*index, buffer);
         let Some(issued_ns) = shared.wait_for_turn(*index, start_ns, before_ns) else { break };
-        let result = shared.make(*index, &mut buffer);
+        let result = shared.make(*index, buffer);
         before_ns = now_ns();
         *outcome = Outcome { issued_ns, completed_ns: before_ns, result };
         shared.progress[number].complete(before_ns);
@@ -262,6 +281,7 @@ mod tests {
 
     use super::*;
     use crate::order::Need;
+    use crate::replay::request::Storing;
 
     struct Folder(PathBuf);
     impl Folder {
@@ -285,7 +305,7 @@ mod tests {
     }
 
     fn request(stream: u32, due_ns: u64, op: Op, file: u32, offset: u64, length: u64) -> Request {
-        Request { due_ns, offset, length, stream, op, file, other: 1 }
+        Request { due_ns, offset, length, stream, op, storing: Storing::default(), file, other: 1 }
     }
 
     fn work(files: Vec<File>, requests: &[Request]) -> Work {
@@ -363,6 +383,26 @@ mod tests {
         requests.push(request(0, 0, Op::Write, 0, 3, 4));
         outcomes(work(vec![folder.file("a", 0), folder.file("b", 0)], &requests));
         assert_eq!(fs::read(folder.0.join("a")).unwrap(), [0, 0, 0, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn what_asks_to_be_stored_is_written_so() {
+        let folder = Folder::new("storing");
+        let how = |is_direct, waits| Storing { is_direct, waits };
+        let write = |offset, storing| Request { storing, ..request(0, 0, Op::Write, 0, offset, 4096) };
+        let requests = [
+            request(0, 0, Op::Open, 0, 0, 0),
+            write(0, how(false, libc::RWF_DSYNC)),
+            write(4096, how(true, libc::RWF_SYNC)),
+            Request { storing: how(true, 0), ..request(0, 0, Op::Read, 0, 0, 4096) },
+            write(100, how(true, 0)),
+        ];
+        let (_, made) = outcomes(work(vec![folder.file("a", 0), folder.file("b", 0)], &requests));
+        let results = made.iter().map(|outcome| outcome.result).collect::<Vec<_>>();
+        // Where a file system takes no direct requests, each of them fails.
+        assert!(results == [0, 4096, 4096, 4096, -22] || results == [0, 4096, -22, -22, -22], "{results:?}");
+        let content = fs::read(folder.0.join("a")).unwrap();
+        assert_eq!(content[..4096], (1..4097).map(|at| u8::try_from(at % 251).unwrap()).collect::<Vec<_>>()[..]);
     }
 
     #[test]

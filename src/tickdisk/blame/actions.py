@@ -11,7 +11,7 @@ from tickdisk.foundation.waiting import TimeKind
 
 SLOW_ACTION = 2.0
 """Factor. An action is slow if it takes more than this times the median of its kind, and more than the budget of a tick."""
-_ASKED = ("thread_name", "call", "request", "op", "file", "offset", "length", "data")
+_ASKED = ("thread_name", "call", "request", "op", "file", "offset", "length", "data", "storing")
 _SERVED = ("device", "device_op", "device_file", "device_offset", "device_ns")
 WAIT = (*_ASKED, *_SERVED)
 """Columns that describe the longest wait for storage within a slow action."""

@@ -12,17 +12,17 @@ JOURNAL = "journal or metadata"
 """Stands in place of a file for requests of the device outside every file's extents, which belong to the file system itself."""
 SAVES = ("write", "sync", "truncate", "rename", "unlink")
 """Kinds of requests that belong to saves."""
-_TEXT = ("op", "file", "data", "device_op", "device_file")
+_TEXT = ("op", "file", "data", "storing", "device_op", "device_file")
 
 
 def describe(chain: pd.DataFrame, lanes: ThreadWaits, evidence: CaptureEvidence) -> pd.DataFrame:
     """Returns the links of `chain.follow` with names instead of numbers, and with the requests that were waited for.
 
     `lanes` are the waits that were followed. The columns are depth, parent, thread_name, kind, call, start_ns, end_ns, ns, then
-    of the request its number `request`, op, file, offset, length and data, then of the device's request its number `device`,
-    device_op, device_file, device_offset and device_ns (from arrival to reply), then device_requests (the number of the device's
-    requests that were waited for) and routine (a read, a save or another wait, in the tick thread or behind a lock). An absent
-    text is "", and an absent number is NA.
+    of the request its number `request`, op, file, offset, length, data and storing, then of the device's request its number
+    `device`, device_op, device_file, device_offset and device_ns (from arrival to reply), then device_requests (the number of the
+    device's requests that were waited for) and routine (a read, a save or another wait, in the tick thread or behind a lock). An
+    absent text is "", and an absent number is NA.
     """
     waits = evidence.waits
     wait, parent, lane = (chain[name].to_numpy() for name in ("wait", "parent", "lane"))
@@ -61,7 +61,7 @@ def _joined(io: pd.DataFrame, evidence: CaptureEvidence) -> pd.DataFrame:
     asked = pd.DataFrame(
         {
             "request": request["seq"],
-            **{name: _text(request[name]) for name in ("op", "file", "data")},
+            **{name: _text(request[name]) for name in ("op", "file", "data", "storing")},
             **{name: request[name] for name in ("offset", "length")},
         }
     )
@@ -71,7 +71,7 @@ def _joined(io: pd.DataFrame, evidence: CaptureEvidence) -> pd.DataFrame:
         numbers = dict.fromkeys(("device", "device_offset", "device_ns", "device_requests"), nothing)
         return asked.assign(device_op="", device_file="", **numbers)
     files = FilesOnDevice.of(device, extents)
-    windows = asked[["op", "file"]].join(io[["start_ns", "end_ns"]])
+    windows = asked[["op", "file", "storing"]].join(io[["start_ns", "end_ns"]])
     windows = windows.assign(**{name: asked[name].fillna(NONE).astype("int64") for name in ("offset", "length")})
     row, count = device_requests_of(windows, device, files)
     served = _rows_at(device, row)

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk.blame.lanes import NONE, Integers, Keys, spread
+from tickdisk.foundation.storing import sync_of
 
 READS = ("read", "fault", "mmap")
 """Kinds of requests that wait for reads of the device."""
@@ -129,10 +130,11 @@ def _merged(extents: pd.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int
 def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOnDevice) -> tuple[Integers, Integers]:
     """Returns for every wait the row of the device's request that it waited for (-1 if none), and the number of such requests.
 
-    `waits` has start_ns and end_ns, and of the request under way op, file, offset and length (-1 if unknown).
+    `waits` has start_ns and end_ns, and of the request under way op, file, storing, offset and length (-1 if unknown).
 
     - A read waits for reads of its bytes, or of its file (read ahead), or of places outside every file (metadata).
-    - A sync waits for all writes and flushes, whichever thread or file caused them, because it waits for the journal.
+    - A sync waits for all writes and flushes, whichever thread or file caused them, because it waits for the journal. A write
+      that waits for the device (O_DSYNC, O_SYNC) does so, too.
     - Any other call waits for requests that touch its file or places outside every file.
 
     If there are several, the best match is returned. Among equal matches it is the one that was in service for most of the wait.
@@ -154,6 +156,8 @@ def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOn
     rank = np.where(same_bytes, _OWN_BYTES, np.where(same_file, _OWN_FILE, np.where(files.owned(len(device))[row], 0, _METADATA)))
     rank = np.where(np.isin(op, READS) & (device_op != "read"), 0, rank)
     rank = np.where(op == "sync", np.where(device_op == "read", 0, _METADATA), rank)
+    syncs = (waits["op"] == "write").to_numpy() & waits["storing"].map(sync_of).ne("").to_numpy()
+    rank = np.where(syncs[wait] & (device_op != "read"), np.maximum(rank, _METADATA), rank)
     rank = np.where(op == "", 0, rank)
     wait, row, together, rank = (column[rank > 0] for column in (wait, row, together, rank))
     best = np.full(start_ns.shape, NONE)

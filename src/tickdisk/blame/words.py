@@ -12,6 +12,7 @@ from tickdisk.blame.links import JOURNAL
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import interval, percent
+from tickdisk.foundation.storing import BUFFERED
 from tickdisk.foundation.waiting import TickCause, TimeKind
 
 CAUSE_WORDS = {cause.value: cause.words for cause in TickCause}
@@ -65,10 +66,10 @@ def explain(blame: Blame, tick: int) -> str:
 def _storage(blame: Blame, tick: int, storage_ns: int) -> str:
     links = blame.links[blame.links["tick"] == tick]
     io = links[links["kind"] == TimeKind.IO]
-    group = io.groupby(["depth", "thread_name", "op", "call", "file"], sort=False)["ns"]
+    group = io.groupby(["depth", "thread_name", "op", "call", "file", "storing"], sort=False)["ns"]
     most = io[group.transform("sum") == group.sum().max()]
     longest, total_ns = most.loc[most["ns"].idxmax()], int(most["ns"].sum())
-    file = _file(longest)
+    file = f"{_file(longest)}{_reason(longest)}"
     waits = f"{_ms(total_ns)} of it "
     if longest["depth"] == 0:
         waits += f"in {longest['call'] or 'I/O'} of {file}"
@@ -92,7 +93,8 @@ def explain_wait(action: Any) -> str:
         return ""
     at = "" if pd.isna(action["offset"]) else f" at {action['offset']:,}"
     disk = "" if pd.isna(action["device_ns"]) else f"; the disk took {_ms(action['device_ns'])} for a {action['device_op']}"
-    return f"{_ms(action['wait_ns'])} of {action['thread_name']} in {action['call'] or 'I/O'} of {_file(action)}{at}{disk}"
+    call = f"{action['call'] or 'I/O'} of {_file(action)}{_reason(action)}"
+    return f"{_ms(action['wait_ns'])} of {action['thread_name']} in {call}{at}{disk}"
 
 
 def _file(asked: Any) -> str:
@@ -100,6 +102,17 @@ def _file(asked: Any) -> str:
     name = Path(asked["file"]).name or "a file that was not captured"
     data = _DATA_WORDS.get(asked["data"])
     return f"{data} in {name}" if data else name
+
+
+def _reason(asked: Any) -> str:
+    """Returns why a read or a write waits for the device where others do not, in words that follow the name of its file."""
+    words = asked["storing"].split("|") if isinstance(asked["storing"], str) and asked["storing"] else [BUFFERED]
+    if words == [BUFFERED]:
+        return ""
+    of_file, of_call = ([word for word in words if word.startswith(kind)] for kind in ("O_", "RWF_"))
+    opened = f"the file is opened with {' and '.join(of_file)}" if of_file else ""
+    called = f"the call has {' and '.join(of_call)}" if of_call else ""
+    return f" (the {asked['op']} waits for the device because {' and '.join(filter(None, (opened, called)))})"
 
 
 def _holders(links: pd.DataFrame, link: Any) -> str:

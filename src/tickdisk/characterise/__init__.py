@@ -5,7 +5,7 @@ load, and raises TickdiskError with the words "not in the trace" if the trace la
 for one or more runs of the same load.
 """
 
-from tickdisk.characterise.amounts import amounts, latencies, size_distribution
+from tickdisk.characterise.amounts import amounts, latencies, size_distribution, ways_of_storing
 from tickdisk.characterise.description import Description, describe
 from tickdisk.characterise.files import by_place, listing, share_of_files_touched, touched
 from tickdisk.characterise.flushes import flush_policy
@@ -50,4 +50,5 @@ __all__ = [
     "summary",
     "syncs",
     "touched",
+    "ways_of_storing",
 ]

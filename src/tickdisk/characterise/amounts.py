@@ -31,6 +31,20 @@ def amounts(load: Load) -> pd.DataFrame:
     return table
 
 
+def ways_of_storing(load: Load) -> pd.DataFrame:
+    """Counts the reads and writes for each way in which they ask to be stored, such as buffered or O_DSYNC.
+
+    The table has op, storing, requests, bytes, and latency_ms (the total time of those of which the trace tells it). Raises
+    TickdiskError if the trace does not tell how requests are stored.
+    """
+    rows = load.having("op", "storing")
+    of_each = rows.groupby(["op", "storing"], observed=True)
+    table = pd.DataFrame(
+        {"requests": of_each.size(), "bytes": of_each["bytes"].sum(), "latency_ms": of_each["latency_ns"].sum() / 1e6}
+    )
+    return table.reset_index().astype({"op": str, "storing": str})
+
+
 def size_distribution(load: Load) -> pd.DataFrame:
     """Computes the distribution of the sizes of reads and of writes.
 

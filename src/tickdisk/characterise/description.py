@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from tickdisk import stats
-from tickdisk.characterise.amounts import amounts, latencies, size_distribution
+from tickdisk.characterise.amounts import amounts, latencies, size_distribution, ways_of_storing
 from tickdisk.characterise.files import Listing, by_place, share_of_files_touched, touched
 from tickdisk.characterise.flushes import flush_policy
 from tickdisk.characterise.kind import LoadKind, PublishedLoad, kind
@@ -18,10 +18,13 @@ from tickdisk.characterise.summary import over_runs, summary
 from tickdisk.characterise.syncs import syncs
 from tickdisk.characterise.times import data_over_time, gaps, latency_map, queue, rates
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import number
+from tickdisk.foundation.storing import BUFFERED, sync_of
 
 _PARTS: Mapping[str, Callable[[Load], Any]] = {
     "syncs": syncs,
     "amounts": amounts,
+    "storing": ways_of_storing,
     "sizes": size_distribution,
     "latencies": latencies,
     "rates": rates,
@@ -75,6 +78,17 @@ class Description:
         if name in self.reasons:
             raise TickdiskError(self.reasons[name])
         return self.parts[name]
+
+    @property
+    def storing(self) -> str:
+        """A sentence about the requests of the first run that ask for more than the page cache. It is empty if none does."""
+        if "storing" not in self.parts:
+            return ""
+        rows = self.parts["storing"]
+        asked = [row for row in rows.to_dict("records") if row["storing"] != BUFFERED]
+        counts = ", ".join(f"{number(row['requests'])} {row['op']}s with {row['storing']}" for row in asked)
+        waits = any(row["op"] == "write" and sync_of(row["storing"]) for row in asked)
+        return f"{counts}{'; such writes wait for the device as a sync does' if waits else ''}"
 
     @property
     def bandwidth_use(self) -> float | None:

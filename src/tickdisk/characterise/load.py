@@ -18,6 +18,7 @@ _WORDS = {
     "place": "names of files or volumes of reads and writes",
     "data": "types of data of reads and writes",
     "bytes": "sizes of reads and writes",
+    "storing": "how reads and writes ask to be stored",
 }
 _PLACES = {"syscall": "file", "block": "volume"}
 
@@ -33,8 +34,8 @@ class Load:
     """One row per read and write that did not fail, in order of time.
 
     The columns are at_ns (start, counted from the first), latency_ns, op (`read` or `write`), bytes (moved), offset, place (file
-    or volume) and data (type of data). Numbers are float64, and NaN or null if the trace does not have them. If the trace does
-    not tell what any of its requests does, there is a row for each, and op is null.
+    or volume), data (type of data) and storing (how the request asks to be stored). Numbers are float64, and NaN or null if the
+    trace does not have them. If the trace does not tell what any of its requests does, there is a row for each, and op is null.
     """
     syncs: pd.DataFrame
     """One row per request that waits until what was written is stored, in order of time, with at_ns and latency_ns as in `moves`,
@@ -101,6 +102,7 @@ def load_of(requests: pd.DataFrame, name: str) -> Load:
             "offset": numbers["offset"],
             "place": pd.Categorical(place),
             "data": pd.Categorical(succeeded["data"]),
+            "storing": pd.Categorical(succeeded["storing"] if "storing" in succeeded else [None] * len(succeeded)),
         }
     )
     ordered = moves.sort_values("at_ns", kind="stable", ignore_index=True)

@@ -14,6 +14,7 @@ from tickdisk.cli.places import check_output_folder
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
 from tickdisk.foundation.process import state_of
+from tickdisk.foundation.storing import counted
 
 if TYPE_CHECKING:
     from tickdisk import trace
@@ -141,6 +142,8 @@ def _screen(captured: "trace.ParsedCapture") -> list[str]:
         size = rows["result"].sum() if op in ("read", "write") else 0
         times = f"{rows['latency_ns'].sum() / 1e6:11.1f}{rows['latency_ns'].max() / 1e6:12.2f}"
         lines.append(f"{op:10}{len(rows):10}{(rows['errno'] > 0).sum():8}{size:14}{times}")
+    if asked := counted(requests["storing"]):
+        lines.append("stored: " + ", ".join(f"{count} requests with {word}" for word, count in asked.items()))
     lines.append(f"{'requests':>10}{'total ms':>11}  file")
     files = requests.groupby("file")["latency_ns"].agg(["size", "sum"]).sort_values("sum", ascending=False)
     shown = zip(files.index, files["size"], files["sum"] / 1e6, strict=True)

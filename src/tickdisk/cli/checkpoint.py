@@ -119,6 +119,8 @@ def simulate(
     print(f"{len(outcomes[0].ticks)} ticks, {outcomes[0].updates} updates, {source.state.objects} objects")
     if len(source.counts) > ticks:
         print(f"the trace has {len(source.counts)} ticks with {len(source.cells)} updates; more --ticks simulate the rest, too")
+    for word, count in source.stored.items():
+        print(f"{count} captured writes with {word} count as updates in memory; that they wait for the device is in no number")
     print(f"{'algorithm':28} {'overhead/tick':>14} {'longest':>10} {'checkpoint':>11} {'recovery':>10}")
     for name, outcome in zip(checkpoint.ALGORITHMS, outcomes, strict=True):
         longest = outcome.ticks["overhead_ms"].max()

@@ -110,6 +110,8 @@ def inspect(
     studies.write_inspected(results, counts, in_project(_TEMPLATE), output, replayed)
     for description in results.descriptions:
         print(f"{description.title}: {description.kind.sentence}")
+        if description.storing:
+            print(f"  stored    {description.storing}")
     if replayed is not None:
         print(f"On {simulate}: {replayed.sentence}")
     print(f"written to {output}")

@@ -163,6 +163,7 @@ def _screen(workloads: "list[Workload]", outcome: "PoolsOutcome") -> list[str]:
         f"elapsed       {outcome.elapsed_s:.3f} s until the last request was done",
         f"operations    {operations}",
         f"identity      requests = reads + first writes + later writes - splits {holds}",
+        "stored        a write is done when the pool has it; whether a program waits by O_DSYNC or O_SYNC is in no block trace",
         f"devices       {amounts} the bytes of the trace's requests",
     ]
     if outcome.total("moved"):

@@ -149,6 +149,8 @@ def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None
     requests = sum(map(len, streams.values()))
     job = shlex.quote(str(for_fio / "replay.fio"))
     print(f"{requests} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
+    for sentence in [*room.said_of_fio(streams), *_stored(planned.requests)]:
+        print(f"  stored    {sentence}")
     for name, fresh in list(renamed.items())[-1:]:
         print(f"  renamed   {len(renamed)} files and folders, as fio's format has no blanks in names: {name} is {fresh}")
     for reason, count in {**planned.refused, **left_out}.items():
@@ -193,6 +195,7 @@ def _screen(planned: Any, replayed: Any, summary: "Summary", schedule: Any) -> s
         f"streams     {summary.streams}: {streams}",
         f"requests    {planned.captured} captured = {summary.requests} replayed + {sum(planned.refused.values())} refused",
         *(f"  refused   {count} {reason}" for reason, count in planned.refused.items()),
+        *(f"stored      {sentence}" for sentence in _stored(planned.requests)),
         *room.cost_screen(room.costs(replayed.timings)),
         f"lag         of the replay itself: {_spread(summary.lag_ns)}",
         f"  first tenth {_spread(summary.lag_first_tenth_ns)}",
@@ -202,6 +205,18 @@ def _screen(planned: Any, replayed: Any, summary: "Summary", schedule: Any) -> s
         f"took        {_took(planned, summary.seconds)}, {_kind(replayed)}",
     ]
     return "\n".join(lines)
+
+
+def _stored(requests: Any) -> list[str]:
+    """Returns sentences about how reads and writes ask to be stored, where that is not the page cache or is not known."""
+    from tickdisk.foundation.storing import counted
+
+    asked = ", ".join(f"{count} with {word}" for word, count in counted(requests["storing"]).items())
+    unknown = int((requests["storing"].isna() & (requests["op"] == "write")).sum())
+    return [
+        *([f"{asked}"] if asked else []),
+        *([f"the trace does not say of {unknown} writes whether they wait for the device; here they do not"] if unknown else []),
+    ]
 
 
 def _took(planned: Any, seconds: float) -> str:

@@ -151,6 +151,11 @@ _REQUESTS = table_entry(
         "flags": "The flags of an open, as the kernel numbers them. It is null for other calls.",
         "result": "The result of the call, which is the number of bytes for a read or write. It is 0 if the call failed.",
         "errno": "The number of the error. It is 0 if the call succeeded.",
+        "storing": (
+            "How a read or a write asks to be stored: buffered (through the page cache), or O_DIRECT, O_DSYNC, O_SYNC, RWF_DSYNC "
+            "and RWF_SYNC, joined by a vertical bar if there are several. It is null for other calls, and where the trace does "
+            "not say."
+        ),
         "data": "The data that the file holds: terrain, player or other.",
     },
     {"offset": "B", "length": "B"},

@@ -18,6 +18,7 @@ from tickdisk.formats.rejects import Rejects, is_rejects
 from tickdisk.foundation import paths, table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole, write_text
+from tickdisk.foundation.storing import BUFFERED, sync_of
 
 ENDINGS = {
     ".parquet": "a Parquet table",
@@ -193,7 +194,13 @@ class _Iolog:
             self._line(encoded, b"add")
             self._line(encoded, b"open")
         self._line(encoded, action.encode() + place)
+        self._own_sync(encoded, row)
         return ""
+
+    def _own_sync(self, name: bytes, row: dict[str, Any]) -> None:
+        """Writes a sync behind a write that waits for the device, because a job of fio opens all files alike."""
+        if row["op"] == "write" and (own := sync_of(row["storing"] or BUFFERED)):
+            self._line(name, _FIO_SYNCS[own].encode() + b" 0 0")
 
     def _line(self, name: bytes, rest: bytes) -> None:
         self._file.write(b"%d %s %s\n" % (self._last_us, name, rest))

@@ -67,6 +67,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         flags="int?",
         result="int?",
         errno="int?",
+        storing="word?",
         data="word?",
     ),
     "waits": _schema(
@@ -205,6 +206,9 @@ def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
     Integer columns are int64, or Int64 if they are nullable. Names of files are as `tickdisk.foundation.paths` stores them.
     """
     rows: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    if name == "requests" and "storing" not in rows:
+        # Captures that were made before this column was there do not tell it.
+        rows.insert(SCHEMAS[name].get_field_index("storing"), "storing", None)
     for field in SCHEMAS[name]:
         if field.type == pa.int64() and not field.nullable:
             rows[field.name] = rows[field.name].astype("int64")

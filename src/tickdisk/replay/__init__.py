@@ -11,7 +11,7 @@ caused, is its lag (`lateness`).
 from tickdisk.replay.costs import costs
 from tickdisk.replay.costs import screen as cost_screen
 from tickdisk.replay.experiment import FIO, TICKDISK, ReplayBench, experiment
-from tickdisk.replay.fio import files_for_fio, replay_by_fio, write_for_fio
+from tickdisk.replay.fio import files_for_fio, replay_by_fio, said_of_fio, write_for_fio
 from tickdisk.replay.iolog import write_iolog
 from tickdisk.replay.issue import issue, payload
 from tickdisk.replay.names import rename_blanks
@@ -52,6 +52,7 @@ __all__ = [
     "ready_ns",
     "rename_blanks",
     "replay_by_fio",
+    "said_of_fio",
     "space_needed",
     "summarise",
     "turns_of",

@@ -12,6 +12,7 @@ from tickdisk.calibrate import parse_log
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.process import Child
+from tickdisk.foundation.storing import BUFFERED, is_direct, sync_of
 from tickdisk.replay.iolog import SUFFIX, unfit, write_iolog
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import ReplayPlan
@@ -31,6 +32,9 @@ _GLOBAL = (
     "disable_clat=1",
     "log_entries=1048576",
 )
+
+_FIO_SYNCS = {"fdatasync": "dsync", "fsync": "sync"}
+"""Values of fio's option `sync` for writes that wait for a sync in themselves."""
 
 
 def files_for_fio(plan: ReplayPlan) -> dict[str, int]:
@@ -77,6 +81,7 @@ def write_for_fio(plan: ReplayPlan, target: Path, folder: Path) -> tuple[dict[in
     for thread, stream in streams.items():
         left_out += write_iolog(folder / f"{thread}{SUFFIX}", stream)
         text += [f"[stream_{thread}]", f"read_iolog={folder / f'{thread}{SUFFIX}'}", f"write_lat_log={folder / str(thread)}"]
+        text += _options(stream)
     write_text(folder / "replay.fio", "\n".join(text) + "\n")
     return streams, left_out
 
@@ -106,11 +111,48 @@ def _given(plan: ReplayPlan, target: Path) -> tuple[pd.DataFrame, Counter[str]]:
     only_syncs = ~given["thread"].isin(moving.index)
     left_out = Counter(reasons[reasons != ""].tolist()) + Counter(misfits[misfits != ""].tolist())
     left_out["of a stream that neither reads nor writes"] = int(only_syncs.sum())
-    given = given[~only_syncs]
+    given = _with_own_syncs(given[~only_syncs])
     if given.empty:
         why = ", ".join(f"{count} {reason}" for reason, count in (+left_out).items()) or "it is empty"
         raise TickdiskError(f"the plan has no read and no write that fio could replay: {why}")
     return given.assign(length=given["expected"]), +left_out
+
+
+def _ways(stream: pd.DataFrame) -> tuple[set[str], set[bool]]:
+    """Returns the syncs that the writes of a stream wait for in themselves, and whether its reads and writes are direct."""
+    moves = stream[stream["op"] != "sync"]
+    words = {op: [str(word) for word in rows.fillna(BUFFERED).unique()] for op, rows in moves.groupby("op")["storing"]}
+    return {sync_of(word) for word in words.get("write", [])}, {is_direct(word) for own in words.values() for word in own}
+
+
+def _options(stream: pd.DataFrame) -> list[str]:
+    """Returns the options with which fio opens the files of a stream as they were opened, where all its requests ask alike."""
+    syncs, directs = _ways(stream)
+    alike = [f"sync={_FIO_SYNCS[sync]}" for sync in syncs if sync and len(syncs) == 1]
+    return [*alike, *(["direct=1"] if directs == {True} else [])]
+
+
+def _with_own_syncs(given: pd.DataFrame) -> pd.DataFrame:
+    """Puts a sync behind each write that waits for one in itself, in streams that also have other writes.
+
+    fio opens all files of a job alike. The sync has the number `seq` of its write.
+    """
+    mixed = [thread for thread, stream in given.groupby("thread") if len(_ways(stream)[0]) > 1]
+    syncs = given["storing"].fillna(BUFFERED).map(sync_of)
+    waiting = given[given["thread"].isin(mixed) & (given["op"] == "write") & (syncs != "")]
+    own = waiting.assign(op="sync", call=syncs[waiting.index], storing=None, offset=0, length=0, expected=0, captured_ns=0)
+    return pd.concat([given, own.astype(given.dtypes)]).sort_index(kind="stable").reset_index(drop=True) if len(own) else given
+
+
+def said_of_fio(streams: Mapping[int, pd.DataFrame]) -> list[str]:
+    """Returns sentences about the requests that fio stores in another way than the captured program."""
+    own = sum(int(stream["seq"].duplicated().sum()) for stream in streams.values())
+    mixed = [stream for stream in streams.values() if len(_ways(stream)[1]) > 1]
+    directs = sum(int(stream["storing"].fillna(BUFFERED).map(is_direct).sum()) for stream in mixed)
+    return [
+        *([f"{own} writes wait by a sync of their own behind them, as fio opens all files of a stream alike"] if own else []),
+        *([f"{directs} direct requests go through the page cache, as fio opens all files of a stream alike"] if directs else []),
+    ]
 
 
 def _check_share(plan: ReplayPlan, given: pd.DataFrame, left_out: Mapping[str, int]) -> None:

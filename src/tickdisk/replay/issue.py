@@ -10,6 +10,7 @@ import pandas as pd
 from tickdisk import _native
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
+from tickdisk.foundation.storing import is_direct, sync_of
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import ROOT, ReplayPlan
 from tickdisk.replay.schedule import Schedule, Turns, turns_of
@@ -29,6 +30,11 @@ _OPS = (
     *("open", "try_open", "close", "read", "write", "fsync", "fdatasync", "syncfs"),
     *("truncate", "rename", "unlink", "open_empty"),
 )
+
+_SYNCS = {"": 0, "fdatasync": 2, "fsync": 4}
+"""Bits for the sync that a write waits for. A request that passes by the page cache has the bit 1."""
+_HOW = 8
+"""Number of bits of the operation, above which the bits of `_SYNCS` are."""
 
 
 def payload(index: int, length: int) -> bytes:
@@ -98,7 +104,9 @@ def _packed(plan: ReplayPlan, target: Path, turns: Turns) -> tuple[np.ndarray, l
     packed = np.zeros(len(requests), _REQUEST)
     packed["offset"], packed["length"] = requests["offset"], requests["length"]
     packed["due_ns"], packed["stream"] = turns.due_ns, turns.streams
+    how = {word: is_direct(word) | _SYNCS[sync_of(word)] for word in requests["storing"].dropna().unique()}
     packed["op"] = op.map({name: number for number, name in enumerate(_OPS)})
+    packed["op"] |= np.array([how.get(word, 0) for word in requests["storing"]], np.uint32) << _HOW
     packed["file"], packed["other"] = requests["file"].map(positions), requests["other"].map(positions)
     handles = plan.beginning.handles
     return packed, [(str(target / on_disk(path)), path in plan.folders, handles.get(path, 0)) for path in paths]

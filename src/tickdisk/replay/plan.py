@@ -36,8 +36,9 @@ class ReplayPlan:
     """Requests that are made again, in the order of due times.
 
     The columns are seq, thread, thread_name, op, call, file and other (the new name of a rename), both relative to the root,
-    offset, length, cuts (whether an open truncates the file to nothing), due_ns (from the first request), expected (bytes of a
-    read or write, 0 for another call, or the negative errno) and captured_ns (captured latency, or null if the trace lacks it).
+    offset, length, storing (how a read or a write asks to be stored, null where the trace does not say), cuts (whether an open
+    truncates the file to nothing), due_ns (from the first request), expected (bytes of a read or write, 0 for another call, or
+    the negative errno) and captured_ns (captured latency, or null if the trace lacks it).
     """
     refused: Mapping[str, int]
     """Number of requests that are not made again, by reason."""
@@ -127,6 +128,7 @@ def plan(
             "other": _new_names(kept, root).fillna(ROOT),
             "offset": kept["offset"].fillna(0).astype("int64"),
             "length": kept["length"].fillna(0).astype("int64"),
+            "storing": kept["storing"].where(kept["op"].isin(["read", "write"])),
             "cuts": (kept["op"] == "open")
             & ((kept["call"] == "creat") | (kept["flags"].fillna(0).astype("int64") & os.O_TRUNC > 0)),
             "due_ns": kept["start_ns"] - first_ns,

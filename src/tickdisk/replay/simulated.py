@@ -1,11 +1,12 @@
 """The simulation of a replay: a page cache and a device model compute the times of the requests, without a device."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tickdisk import device
+from tickdisk.foundation.storing import BUFFERED, is_direct, sync_of
 from tickdisk.replay.issue import timed
 from tickdisk.replay.log import ReplayResult
 from tickdisk.replay.plan import ReplayPlan
@@ -23,7 +24,7 @@ _SPACE = 1 << 20
 """Alignment of files on the device, in bytes. Files lie one after another."""
 Request = tuple[int, int, int]
 """A request to the device: the index of its operation in `device.OPS`, its offset and its length in bytes."""
-_CACHED = ("expected", "op", "call", "file", "other", "offset")
+_CACHED = ("expected", "op", "call", "file", "other", "offset", "storing")
 """Columns of a plan that the page cache needs to know."""
 
 
@@ -45,7 +46,8 @@ class _File:
 class PageCache:
     """A page cache over a file system with a journal. The cache is cold at first and never full.
 
-    Only first reads and syncs reach the device. A sync writes the file's data. If the file was changed in a way that the sync
+    Only first reads, direct requests and syncs reach the device. A write that waits for the device (O_DSYNC, O_SYNC) is a write
+    and a sync of what it wrote, fdatasync or fsync. A sync writes the file's data. If the file was changed in a way that the sync
     must keep (its size for fdatasync, and also its times for fsync), the journal is committed: its blocks are written and
     flushed, then its record is written and flushed. A commit has all changes of all files. Otherwise the sync only flushes.
     Unlike the kernel, the cache reads nothing ahead, and writes nothing before a sync, where the kernel writes after 30 s.
@@ -57,21 +59,22 @@ class PageCache:
         self._journal = sum(reach.values()) // 2 // PAGE * PAGE
         self._names_changed = False
 
-    def requests(self, op: str, call: str, file: str, other: str, offset: int, length: int) -> list[list[Request]]:
+    def requests(
+        self, op: str, call: str, file: str, other: str, offset: int, length: int, storing: str = BUFFERED
+    ) -> list[list[Request]]:
         """Returns the requests to the device that a call makes, in steps that begin when the step before is completed.
 
         A step without requests takes no time. `other` is the new name of a rename, and `offset` and `length` are in bytes.
+        `storing` says how a read or a write asks to be stored (`foundation.storing`).
         """
         match op:
+            case "read" if is_direct(storing) and length:
+                read = self._file(file)
+                return [*_written_back(read, offset, length), [(_READ, read.base + offset, length)]]
             case "read":
                 return [list(self._read(self._file(file), offset, length))]
-            case "write":
-                written = self._file(file)
-                written.cached |= set(_pages(offset, length))
-                written.dirty |= set(_pages(offset, length))
-                written.is_written |= length > 0
-                written.is_grown |= offset + length > written.size
-                written.size = max(written.size, offset + length)
+            case "write" if length:
+                return self._write(self._file(file), offset, length, storing) or [[]]
             case "sync":
                 return self._sync(call, file)
             case "truncate":
@@ -90,13 +93,32 @@ class PageCache:
                 self._names_changed = True
         return [[]]
 
+    def _write(self, written: _File, offset: int, length: int, storing: str) -> list[list[Request]]:
+        pages, steps = set(_pages(offset, length)), list[list[Request]]()
+        if is_direct(storing):
+            steps = [*_written_back(written, offset, length), [(_WRITE, written.base + offset, length)]]
+            written.cached -= pages
+        else:
+            written.cached |= pages
+            written.dirty |= pages
+        written.is_written = True
+        written.is_grown |= offset + length > written.size
+        written.size = max(written.size, offset + length)
+        if sync := sync_of(storing):
+            steps += [*_written_back(written, offset, length), *self._committed(sync, [written], names=False)]
+        return steps
+
     def _sync(self, call: str, file: str) -> list[list[Request]]:
         is_of_names = call in _WHOLE or file in self._folders
         files = list(self._files.values()) if call in _WHOLE else [] if file in self._folders else [self._file(file)]
-        data = [request for each in files for request in _write_back(each)]
+        data = [request for each in files for request in _write_back(each, each.dirty)]
+        return [*([data] if data else []), *self._committed(call, files, names=is_of_names)]
+
+    def _committed(self, call: str, files: Iterable[_File], *, names: bool) -> list[list[Request]]:
+        """Returns the steps in which a sync, whose data are written, commits the journal if it must, and flushes."""
         must_keep = any(each.is_grown or (each.is_written and call not in _DATA_ONLY) for each in files)
-        steps: list[list[Request]] = [data] if data else []
-        if must_keep or (self._names_changed and is_of_names):
+        steps: list[list[Request]] = []
+        if must_keep or (self._names_changed and names):
             steps += [[(_WRITE, self._journal, _JOURNALED)], [(_FLUSH, 0, 0)], [(_WRITE, self._journal + _JOURNALED, _COMMIT)]]
             for each in self._files.values():
                 each.is_written = each.is_grown = False
@@ -121,9 +143,15 @@ def _pages(offset: int, length: int) -> range:
     return range(offset // PAGE, -(-(offset + length) // PAGE)) if length > 0 else range(0)
 
 
-def _write_back(file: _File) -> Iterator[Request]:
-    dirty, file.dirty = file.dirty, set()
+def _write_back(file: _File, pages: set[int]) -> Iterator[Request]:
+    dirty, file.dirty = file.dirty & pages, file.dirty - pages
     return ((_WRITE, file.base + first * PAGE, count * PAGE) for first, count in _runs(dirty))
+
+
+def _written_back(file: _File, offset: int, length: int) -> list[list[Request]]:
+    """Returns the step, if there is one, that writes the part of a file from the page cache to the device."""
+    step = list(_write_back(file, set(_pages(offset, length))))
+    return [step] if step else []
 
 
 def _runs(pages: set[int]) -> Iterator[tuple[int, int]]:
@@ -148,9 +176,11 @@ def issue_simulated(plan: ReplayPlan, model: device.DeviceModel, *, schedule: Sc
     turns = turns_of(plan, schedule or Schedule())
     steps: list[tuple[int, list[Request]]] = []
     # An open that empties its file does to the cache what a truncation does. Its length is 0.
-    columns = [requests.assign(op=requests["op"].mask(requests["cuts"], "truncate"))[name].tolist() for name in _CACHED]
-    for number, (expected, op, call, file, other, offset, length) in enumerate(zip(*columns, moved.tolist(), strict=True)):
-        asked = [[]] if expected < 0 else cache.requests(op, call, file, other, offset, length)
+    told = requests.assign(op=requests["op"].mask(requests["cuts"], "truncate"), storing=requests["storing"].fillna(BUFFERED))
+    columns = [told[name].tolist() for name in _CACHED]
+    calls = zip(*columns, moved.tolist(), strict=True)
+    for number, (expected, op, call, file, other, offset, storing, length) in enumerate(calls):
+        asked = [[]] if expected < 0 else cache.requests(op, call, file, other, offset, length, storing)
         steps += [(number, step) for step in asked]
     owner = np.array([number for number, _ in steps], np.int64)
     ops, offsets, lengths = np.array([request for _, step in steps for request in step], np.int64).reshape(-1, 3).T

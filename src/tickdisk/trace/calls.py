@@ -25,6 +25,8 @@ class Call:
     """Position of the second path of a rename."""
     vector: int | None = None
     """Position of an array of buffers, whose lengths are added up."""
+    flags: int | None = None
+    """Position of flags that say how a read or a write is made."""
     moves: bool = False
     """Whether the call reads or writes at the position of the open file, and moves this position."""
 
@@ -38,8 +40,8 @@ CALLS: dict[str, Call] = {
     "writev": Call(20, "write", fd=0, vector=1, moves=True),
     "preadv": Call(295, "read", fd=0, vector=1, offset=3),
     "pwritev": Call(296, "write", fd=0, vector=1, offset=3),
-    "preadv2": Call(327, "read", fd=0, vector=1, offset=3),
-    "pwritev2": Call(328, "write", fd=0, vector=1, offset=3),
+    "preadv2": Call(327, "read", fd=0, vector=1, offset=3, flags=5),
+    "pwritev2": Call(328, "write", fd=0, vector=1, offset=3, flags=5),
     "open": Call(2, "open", path=0, length=1),
     "openat": Call(257, "open", fd=0, path=1, length=2),
     "openat2": Call(437, "open", fd=0, path=1, length=2),

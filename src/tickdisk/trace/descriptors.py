@@ -2,9 +2,10 @@
 (`tickdisk.trace.snapshot`) and the calls of open, dup, close, fork and exec from there on.
 """
 
+import os
 import posixpath
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from tickdisk.trace.calls import (
     F_DUPFD_CLOEXEC,
     F_SETFD,
     F_SETFL,
-    O_APPEND,
     O_CLOEXEC,
     Call,
 )
@@ -81,8 +81,6 @@ class FileHistory:
     capture began. A process that only starts captured ones is not in it."""
     changes: pd.DataFrame
     """process, fd, ns, opened: from the time `ns`, the descriptor `fd` of the process stands for the open file `opened`."""
-    append: dict[int, list[tuple[int, bool]]]
-    """For each open file, the times in ns at which F_SETFL set its flags, and whether O_APPEND was then on."""
     snapshots: dict[int, dict[str, Any]]
     """The snapshots, by the number that the tool gives to their process."""
 
@@ -119,7 +117,6 @@ def follow(reading: Reading, snapshots: Iterable[dict[str, Any]]) -> FileHistory
         pd.Series(follower.renamed, dtype=object).reindex(calls.index),
         follower.since,
         changes,
-        follower.append,
         numbers,
     )
     followed.of = followed.at(calls, "fd", "start_ns")
@@ -158,7 +155,6 @@ class _Follower:
         self.paths: dict[int, str] = {}
         self.renamed: dict[int, str] = {}
         self.since: dict[int, int] = {}
-        self.append: dict[int, list[tuple[int, bool]]] = {}
         self._processes: dict[int, _Process] = {}
 
     def begin(self, process: int, snapshot: dict[str, Any], rare: pd.DataFrame) -> None:
@@ -236,10 +232,24 @@ class _Follower:
         if name == "fcntl" and row.second == F_SETFD:
             state.table[row.fd] = (opened, bool(row.third & 1))
         elif name == "fcntl" and row.second == F_SETFL:
-            self.append.setdefault(opened, []).append((row.end_ns, bool(row.third & O_APPEND)))
+            self._set_flags(opened, row.third, row.end_ns)
         elif row.result != row.fd:
             closes = (name == "dup3" and bool(row.third & O_CLOEXEC)) or (name == "fcntl" and row.second == F_DUPFD_CLOEXEC)
             self._set(row.process, state, row.result, row.end_ns, (opened, closes))
+
+    def _set_flags(self, opened: int, flags: int, ns: int) -> None:
+        """Takes in F_SETFL, of which only O_DIRECT matters here. Linux leaves O_DSYNC and O_SYNC as they were.
+
+        The open file counts as another one from then on, for all descriptors that share it.
+        """
+        before = self.opened[opened]
+        if not (before.flags ^ flags) & os.O_DIRECT:
+            return
+        changed = self._open(replace(before, flags=before.flags ^ os.O_DIRECT))
+        for process, state in self._processes.items():
+            for fd, (shared, closes) in list(state.table.items()):
+                if shared == opened:
+                    self._set(process, state, fd, ns, (changed, closes))
 
     def _folder(self, state: _Process, fd: int) -> str | None:
         return self.opened[state.table[fd][0]].path if fd in state.table else None

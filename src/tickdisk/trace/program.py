@@ -115,6 +115,8 @@ def _arguments(name: str, call: Call) -> str:
     parts = [""]
     if call.fd is not None:
         parts.append(f"$x = (int64)(int32)$c.{call.fd + _ARGUMENT};")
+    if call.flags is not None:
+        parts.append(f"$x = ($x & 0xffffffff) | ((int64)($c.{call.flags + _ARGUMENT} & 0x7fffffff) << 32);")
     if call.length is not None:
         value = f"$c.{call.length + _ARGUMENT}"
         parts.append(f"$y = (int64){f'*(uint64 *)uptr({value})' if name == 'openat2' else value};")

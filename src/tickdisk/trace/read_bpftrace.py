@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from tickdisk.trace.calls import CALLS
 from tickdisk.trace.program import FAULT, TEXT_BYTES
 from tickdisk.trace.reading import (
     CALL_COLUMNS,
@@ -27,6 +28,9 @@ _UNDER_WAY = re.compile(rb"^@call\[(\d+)\]: \((\d+)(?:, \d+){7}\)$", re.MULTILIN
 _OFF = re.compile(rb"^@off\[(\d+)\]: \((-?\d+(?:, -?\d+){4})\)$", re.MULTILINE)
 _EVENTS = re.compile(rb"^@events: (\d+)$", re.MULTILINE)
 _OTHER = re.compile(rb"@(?:woken|known|path|to|busy)\[.*\]: .*|@(?:half|turned): \d+|Attaching \d+ probes\.\.\.|")
+_FLAGGED = [call.number for call in CALLS.values() if call.flags is not None]
+_HALF = 32
+"""Number of bits of a descriptor, above which a call has its flags."""
 _FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")
 
 
@@ -52,6 +56,9 @@ def read_bpftrace(raw: bytes) -> Reading:
         lines=raw.count(b"\n"),
         cut_paths=sum(len(event.text.encode()) >= TEXT_BYTES - 1 for event in events),
     )
+    words = calls["fd"].to_numpy(np.int64)
+    calls["flags"] = np.where(calls["number"].isin(_FLAGGED), words >> _HALF, 0)
+    calls["fd"] = words.astype(np.int32).astype(np.int64)
     for name in ("path", "to"):
         calls[name] = _texts(calls, reading.of(name))
     return reading

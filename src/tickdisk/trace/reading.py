@@ -71,7 +71,8 @@ class Reading:
     """The content of bpftrace's output, from which the tables of a capture are made."""
 
     calls: pd.DataFrame
-    """CALL_COLUMNS, and `path` and `to` (the second path) as text or None, in the order of start."""
+    """CALL_COLUMNS, `flags` (those of preadv2 and pwritev2, else 0), and `path` and `to` (the second path) as text or None, in
+    the order of start."""
     faults: pd.DataFrame
     """FAULT_COLUMNS, in the order of start."""
     waits: pd.DataFrame

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tickdisk.foundation.storing import FLAGS, storing
 from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALLS, NOT_FOLLOWED
 from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.program import FAULT_POINTS
@@ -80,6 +81,7 @@ def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame
             "flags": length.where(kinds["op"] == "open"),
             "result": calls["result"].clip(lower=0),
             "errno": (-calls["result"]).clip(lower=0),
+            "storing": _storing(calls, kinds["op"], followed),
         }
     )
     _fill_msync(rows, calls, followed)
@@ -94,9 +96,23 @@ def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame) -> "pd.Series[int]":
     return located.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
 
 
+def _storing(calls: pd.DataFrame, ops: "pd.Series[str]", followed: FileHistory) -> "pd.Series[str]":
+    """Returns how each read and write asks to be stored, and None for other calls and where the open file is not known."""
+    of_file = np.array([*(opened.flags & FLAGS for opened in followed.opened), 0], dtype=np.int64)[followed.of]
+    asked = pd.DataFrame({"of_file": of_file, "of_call": calls["flags"].to_numpy(), "is_write": (ops == "write").to_numpy()})
+    moves = (ops.isin(["read", "write"]) & (followed.of != CLOSED)).to_numpy()
+    words = pd.Series(None, index=calls.index, dtype=object)
+    kinds = asked[moves].drop_duplicates()
+    for flags, of_call, is_write in zip(kinds["of_file"], kinds["of_call"], kinds["is_write"], strict=True):
+        alike = (asked["of_file"] == flags) & (asked["of_call"] == of_call) & (asked["is_write"] == is_write)
+        words[alike.to_numpy() & moves] = storing(int(flags), int(of_call), is_write=bool(is_write))
+    return words
+
+
 def _fault_rows(faults: pd.DataFrame, inodes: dict[tuple[int, int], str]) -> pd.DataFrame:
     """Returns a row for each page fault, which reads a page of the file with its device and inode."""
     rows = faults[["start_ns", "thread", "process", "offset"]].assign(op="fault", call="fault", renamed=np.nan, flags=None)
+    rows["storing"] = None
     rows["file"] = pd.Series(map(inodes.get, zip(faults["device"], faults["inode"], strict=True)), rows.index, dtype=object)
     return rows.assign(length=PAGE_BYTES, **dict.fromkeys(("latency_ns", "result", "errno"), 0))
 

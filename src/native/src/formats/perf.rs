@@ -159,7 +159,7 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
         b"read" | b"write" => &[b"fd", b"buf", b"count"],
         b"pread64" | b"pwrite64" => &[b"fd", b"buf", b"count", b"pos"],
         b"readv" | b"writev" => &[b"fd", b"vec", b"vlen"],
-        b"preadv" | b"pwritev" | b"preadv2" | b"pwritev2" => &[b"fd", b"vec", b"vlen", b"pos_l"],
+        b"preadv" | b"pwritev" | b"preadv2" | b"pwritev2" => &[b"fd", b"vec", b"vlen", b"pos_l", b"flags"],
         b"open" => &[b"filename", b"flags", b"mode"],
         b"openat" => &[b"dfd", b"filename", b"flags", b"mode"],
         b"creat" => &[b"pathname", b"mode"],

@@ -30,6 +30,8 @@ pub struct Row<'a> {
     pub flags: Option<i64>,
     pub result: Option<i64>,
     pub errno: Option<i64>,
+    /// How a read or a write asks to be stored.
+    pub storing: Option<&'a [u8]>,
 }
 
 /// A column of integers, in which values may be missing.
@@ -144,7 +146,7 @@ fn index(value: usize) -> i64 {
 impl Table {
     const INTEGERS: [&str; 10] =
         ["start_ns", "latency_ns", "queued_ns", "thread", "process", "offset", "length", "flags", "result", "errno"];
-    const TEXTS: [&str; 6] = ["op", "call", "thread_name", "volume", "file", "renamed"];
+    const TEXTS: [&str; 7] = ["op", "call", "thread_name", "volume", "file", "renamed", "storing"];
     const OFFSET: usize = 5;
 
     /// Adds a request and returns its number, which counts all requests of the trace from 0.
@@ -166,7 +168,8 @@ impl Table {
                 column.put(self.rows, value);
             }
         }
-        let texts = [Some(row.op).filter(|op| !op.is_empty()), row.call, row.thread_name, row.volume, row.file, row.renamed];
+        let op = Some(row.op).filter(|op| !op.is_empty());
+        let texts = [op, row.call, row.thread_name, row.volume, row.file, row.renamed, row.storing];
         for (column, value) in self.texts.iter_mut().zip(texts) {
             if let Some(value) = value {
                 column.put(self.rows, value);

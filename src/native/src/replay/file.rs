@@ -1,7 +1,7 @@
 //! Files below the target folder, and the handles that are open on them. Each operation returns the result of its system call, or
 //! the negative errno.
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
@@ -14,13 +14,15 @@ pub struct File {
     /// Open handles, in the order in which they were opened. A handle that another stream still uses outlives its close, so that
     /// its number is not given to another file meanwhile.
     handles: Mutex<Vec<Arc<OwnedFd>>>,
+    /// A handle and another one on the same file that passes by the page cache, once a request has asked for it.
+    direct: Mutex<Option<(Arc<OwnedFd>, Arc<OwnedFd>)>>,
 }
 
 impl File {
     /// Names a file and opens `handles` handles on it, which stand for handles that were open before the capture began.
     pub fn new(path: CString, is_folder: bool, handles: usize) -> io::Result<Self> {
         let flags = libc::O_CLOEXEC | if is_folder { libc::O_RDONLY | libc::O_DIRECTORY } else { libc::O_RDWR };
-        let file = Self { path, flags, handles: Mutex::default() };
+        let file = Self { path, flags, handles: Mutex::default(), direct: Mutex::default() };
         for _ in 0..handles {
             let handle = file.descriptor(0)?;
             file.lock().push(handle);
@@ -61,9 +63,26 @@ impl File {
     /// Calls `call` with the handle that was opened last. If no handle is open, because this stream is ahead of the stream that
     /// opens the file, a handle is opened first.
     pub fn with_handle<T: Into<i64>>(&self, call: impl FnOnce(c_int) -> T) -> i64 {
-        let last = self.lock().last().cloned();
-        let handle = last.map_or_else(|| self.descriptor(self.create()).inspect(|new| self.lock().push(Arc::clone(new))), Ok);
+        self.handle().map_or_else(|error| negative(&error), |handle| checked(call(handle.as_raw_fd())))
+    }
+
+    /// Calls `call` with a handle that passes by the page cache, which the file keeps from then on.
+    pub fn with_direct_handle<T: Into<i64>>(&self, call: impl FnOnce(c_int) -> T) -> i64 {
+        let handle = self.handle().and_then(|handle| {
+            let mut direct = self.direct.lock();
+            // The same file may have another name by now, or none, or the name another file.
+            if direct.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, &handle)) {
+                let path = CString::new(format!("/proc/self/fd/{}", handle.as_raw_fd()))?;
+                *direct = Some((Arc::clone(&handle), opened(&path, libc::O_RDWR | libc::O_CLOEXEC | libc::O_DIRECT)?));
+            }
+            direct.as_ref().map(|(_, handle)| Arc::clone(handle)).ok_or_else(|| io::ErrorKind::NotFound.into())
+        });
         handle.map_or_else(|error| negative(&error), |handle| checked(call(handle.as_raw_fd())))
+    }
+
+    fn handle(&self) -> io::Result<Arc<OwnedFd>> {
+        let last = self.lock().last().cloned();
+        last.map_or_else(|| self.descriptor(self.create()).inspect(|new| self.lock().push(Arc::clone(new))), Ok)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<OwnedFd>>> {
@@ -85,14 +104,18 @@ impl File {
     }
 
     fn descriptor(&self, how: c_int) -> io::Result<Arc<OwnedFd>> {
-        // SAFETY: the path ends with a zero byte.
-        let descriptor = unsafe { libc::open(self.path.as_ptr(), self.flags | how, 0o644) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just opened, and belongs to nobody else.
-        Ok(Arc::new(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+        opened(&self.path, self.flags | how)
     }
+}
+
+fn opened(path: &CStr, flags: c_int) -> io::Result<Arc<OwnedFd>> {
+    // SAFETY: the path ends with a zero byte.
+    let descriptor = unsafe { libc::open(path.as_ptr(), flags, 0o644) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened, and belongs to nobody else.
+    Ok(Arc::new(unsafe { OwnedFd::from_raw_fd(descriptor) }))
 }
 
 fn negative(error: &io::Error) -> i64 {

@@ -1,5 +1,7 @@
 //! The requests of a replay and their outcomes, in the binary form in which Python packs and unpacks them.
 
+use std::ffi::c_int;
+
 pub const REQUEST_BYTES: usize = 40;
 pub const OUTCOME_BYTES: usize = 24;
 
@@ -39,6 +41,26 @@ impl Op {
     ];
 }
 
+/// How a read or a write asks to be stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Storing {
+    /// Whether the request passes by the page cache.
+    pub is_direct: bool,
+    /// The flag of a write that waits for the device, `RWF_DSYNC` or `RWF_SYNC`, or 0. It does what `O_DSYNC` and `O_SYNC` do.
+    pub waits: c_int,
+}
+
+impl Storing {
+    const DIRECT: u32 = 1;
+    const DATA: u32 = 2;
+    const WHOLE: u32 = 4;
+
+    fn parse(bits: u32) -> Self {
+        let waits = if bits & Self::WHOLE != 0 { libc::RWF_SYNC } else { libc::RWF_DSYNC };
+        Self { is_direct: bits & Self::DIRECT != 0, waits: if bits & (Self::DATA | Self::WHOLE) == 0 { 0 } else { waits } }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Time at which the request is due, counted from the start of the replay.
@@ -47,6 +69,7 @@ pub struct Request {
     pub length: u64,
     pub stream: u32,
     pub op: Op,
+    pub storing: Storing,
     /// Position of the file in the list of files.
     pub file: u32,
     /// The new name of a rename, as a position in the list of files.
@@ -54,14 +77,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// Parses a record of three words of 8 bytes and four words of 4 bytes, all little-endian. Returns `None` if the operation is
-    /// unknown.
+    /// Parses a record of three words of 8 bytes and four words of 4 bytes, all little-endian. The second short word has the
+    /// operation in its low byte and how it is stored in the next. Returns `None` if the operation is unknown.
     pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let short = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-        let op = *Op::ALL.get(short(28) as usize)?;
+        let (op, storing) = (*Op::ALL.get((short(28) & 0xff) as usize)?, Storing::parse(short(28) >> 8));
         let (due_ns, offset, length) = (long(0), long(8), long(16));
-        Some(Self { due_ns, offset, length, stream: short(24), op, file: short(32), other: short(36) })
+        Some(Self { due_ns, offset, length, stream: short(24), op, storing, file: short(32), other: short(36) })
     }
 }
 
@@ -95,6 +118,9 @@ mod tests {
         let found = parse(&bytes).unwrap();
         assert_eq!((found.due_ns, found.offset, found.length), (1, 2, 3));
         assert_eq!((found.stream, found.op, found.file, found.other), (4, Op::Unlink, 5, 6));
+        assert_eq!(found.storing, Storing::default());
+        bytes[29] = 3;
+        assert_eq!(parse(&bytes).unwrap().storing, Storing { is_direct: true, waits: libc::RWF_DSYNC });
         bytes[28] = 12;
         assert!(parse(&bytes).is_none());
     }

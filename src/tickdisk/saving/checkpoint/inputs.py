@@ -1,6 +1,7 @@
 """Inputs of the simulator, which say which cells each tick updates."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 from zipfile import BadZipFile
@@ -12,6 +13,7 @@ import pandas as pd
 from tickdisk._native import Updates
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.storing import counted
 from tickdisk.saving.checkpoint.game import ATTRIBUTES, UNITS
 from tickdisk.saving.checkpoint.model import State
 
@@ -88,6 +90,8 @@ class RecordedTrace:
     """Number of updates of each tick, shape (ticks,)."""
     cells: npt.NDArray[np.uint32]
     """Numbers of the updated cells, tick after tick, shape (updates,)."""
+    stored: Mapping[str, int] = field(default_factory=dict)
+    """Number of captured writes that asked for more than the page cache, by what they asked for."""
 
     def open(self) -> Updates:
         """Returns a new source of these updates, which begins with the first tick."""
@@ -151,7 +155,8 @@ def trace_of_life(folder: Path) -> RecordedTrace:
     numbered = np.asarray(keys.groupby(["file", "page"]).ngroup(), dtype=np.int64)
     tick_of = np.searchsorted(starts, wrote["start_ns"].to_numpy(np.int64), side="right") - 1
     state = State(rows=int(numbered.max()) + 1, columns=1, cell_bytes=_PAGE_BYTES, object_bytes=_PAGE_BYTES)
-    return _recorded(np.repeat(tick_of, pages).astype(np.int64), numbered, state)
+    recorded = _recorded(np.repeat(tick_of, pages).astype(np.int64), numbered, state)
+    return replace(recorded, stored=counted(wrote["storing"]))
 
 
 def _check_ticks(where: str, first: int, last: int) -> None:

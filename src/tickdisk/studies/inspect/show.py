@@ -70,6 +70,18 @@ def amounts(results: Results) -> pd.DataFrame:
     )
 
 
+def storing(results: Results) -> pd.DataFrame:
+    """Returns how many reads and writes ask to be stored in which way, and the time that they took, for the first load."""
+    table = results.shown.part("storing").set_index(["op", "storing"])
+    return pd.DataFrame(
+        {
+            "requests": table["requests"].map("{:,}".format),
+            "MB": (table["bytes"] / 1e6).map(number),
+            "total latency (ms)": table["latency_ms"].map(number),
+        }
+    )
+
+
 def latencies(results: Results) -> pd.DataFrame:
     """Returns percentiles of latency by operation and size, for the first load."""
     table: pd.DataFrame = results.shown.part("latencies").set_index(["op", "size"])
@@ -194,6 +206,7 @@ TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "beside": beside,
     "syncs": syncs,
     "amounts": amounts,
+    "storing": storing,
     "latencies": latencies,
     "sequences": sequences,
     "places": places,

@@ -21,7 +21,7 @@ from tickdisk.studies.inspect.show import FIGURES, TABLES
 _STYLE = "vendor/pico.classless.min.css"
 _SECTIONS = (
     ("Syncs", ("syncs",)),
-    ("Reads and writes", ("amounts", "sizes", "latencies table")),
+    ("Reads and writes", ("amounts", "storing", "sizes", "latencies table")),
     ("Over time", ("rates", "flushes", "data", "latencies", "queue", "gaps")),
     ("Places", ("areas", "sequences", "reuse", "touched", "places", "stores", "chunks")),
     ("Files and bandwidth", ("files table", "files")),

@@ -120,8 +120,8 @@ const CALLS: &[Call] = &[
     call("pwrite64", "write", Role::Request).fd(0).length(2).offset(3).of_files(),
     call("preadv", "read", Role::Request).fd(0).buffers(1).offset(3).of_files(),
     call("pwritev", "write", Role::Request).fd(0).buffers(1).offset(3).of_files(),
-    call("preadv2", "read", Role::Request).fd(0).buffers(1).offset(3).of_files(),
-    call("pwritev2", "write", Role::Request).fd(0).buffers(1).offset(3).of_files(),
+    call("preadv2", "read", Role::Request).fd(0).buffers(1).offset(3).flags(4).of_files(),
+    call("pwritev2", "write", Role::Request).fd(0).buffers(1).offset(3).flags(4).of_files(),
     call("open", "open", Role::Open).path(0).flags(1),
     call("openat", "open", Role::Open).fd(0).path(1).flags(2),
     call("openat2", "open", Role::Open).fd(0).path(1).flags(2),
@@ -200,10 +200,10 @@ pub fn value_of(name: &[u8]) -> i64 {
         b"O_EXCL" => O_EXCL,
         b"O_TRUNC" => O_TRUNC,
         b"O_APPEND" => O_APPEND,
-        b"O_DSYNC" => 0o10_000,
-        b"O_DIRECT" => 0o40_000,
+        b"O_DSYNC" => O_DSYNC,
+        b"O_DIRECT" => O_DIRECT,
         b"O_CLOEXEC" => O_CLOEXEC,
-        b"O_SYNC" => 0o4_010_000,
+        b"O_SYNC" => O_SYNC,
         b"O_TMPFILE" => 0o20_200_000,
         b"O_WRONLY" | b"FD_CLOEXEC" | b"F_GETFD" | b"SEEK_CUR" => 1,
         b"F_SETFD" => F_SETFD,
@@ -211,6 +211,8 @@ pub fn value_of(name: &[u8]) -> i64 {
         b"F_SETFL" => F_SETFL,
         b"F_DUPFD_CLOEXEC" => F_DUPFD_CLOEXEC,
         b"SEEK_END" => SEEK_END,
+        b"RWF_DSYNC" => RWF_DSYNC,
+        b"RWF_SYNC" => RWF_SYNC,
         b"AT_FDCWD" => AT_FDCWD,
         b"CLOSE_RANGE_CLOEXEC" => CLOSE_RANGE_CLOEXEC,
         name if name.starts_with(b"F_") && name != b"F_DUPFD" => OTHER_COMMAND,
@@ -221,11 +223,16 @@ pub fn value_of(name: &[u8]) -> i64 {
 pub const O_EXCL: i64 = 0o200;
 pub const O_TRUNC: i64 = 0o1000;
 pub const O_APPEND: i64 = 0o2000;
+pub const O_DSYNC: i64 = 0o10_000;
+pub const O_DIRECT: i64 = 0o40_000;
+pub const O_SYNC: i64 = 0o4_010_000;
 pub const O_CLOEXEC: i64 = 0o2_000_000;
 pub const F_DUPFD: i64 = 0;
 pub const F_SETFD: i64 = 2;
 pub const F_SETFL: i64 = 4;
 pub const F_DUPFD_CLOEXEC: i64 = 1030;
+pub const RWF_DSYNC: i64 = 2;
+pub const RWF_SYNC: i64 = 4;
 pub const SEEK_END: i64 = 2;
 pub const AT_FDCWD: i64 = -100;
 pub const CLOSE_RANGE_CLOEXEC: i64 = 4;

@@ -3,10 +3,11 @@
 //! strace reports one event after another, so that the state after all lines up to one is the state in which the next call is made.
 
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use super::calls::O_APPEND;
+use super::calls::{O_APPEND, O_DIRECT, O_DSYNC, O_SYNC, RWF_DSYNC, RWF_SYNC};
 
 /// Bytes of a file's path. A path whose folder is not known is relative to the folder in which its process began.
 pub type Path = Arc<[u8]>;
@@ -17,14 +18,36 @@ const UNKNOWN: i64 = -1;
 pub struct OpenFile {
     pub path: Path,
     appends: AtomicBool,
+    /// Flags that say how data are stored, or `UNKNOWN`.
+    storing: AtomicI64,
     position: AtomicI64,
 }
 
 impl OpenFile {
-    /// `position` is `None` if the file was opened before the trace began.
-    pub fn new(path: Path, flags: i64, position: Option<i64>) -> Arc<Self> {
-        let appends = AtomicBool::new(flags & O_APPEND != 0);
-        Arc::new(Self { path, appends, position: AtomicI64::new(position.unwrap_or(UNKNOWN)) })
+    /// `flags` and `position` are `None` if the file was opened before the trace began.
+    pub fn new(path: Path, flags: Option<i64>, position: Option<i64>) -> Arc<Self> {
+        let appends = AtomicBool::new(flags.unwrap_or(0) & O_APPEND != 0);
+        let storing = AtomicI64::new(flags.map_or(UNKNOWN, |flags| flags & (O_DIRECT | O_SYNC)));
+        Arc::new(Self { path, appends, storing, position: AtomicI64::new(position.unwrap_or(UNKNOWN)) })
+    }
+
+    /// Returns how a read or a write asks to be stored, whose own flags are `flags`. `None` if the trace does not tell.
+    pub fn storing(&self, is_write: bool, flags: i64) -> Option<Cow<'static, [u8]>> {
+        let of_file = Some(self.storing.load(Ordering::Relaxed)).filter(|flags| *flags != UNKNOWN)?;
+        let is_whole = of_file & O_SYNC == O_SYNC;
+        let words = [
+            (of_file & O_DIRECT != 0, &b"O_DIRECT"[..]),
+            (is_write && is_whole, b"O_SYNC"),
+            (is_write && !is_whole && of_file & O_DSYNC != 0, b"O_DSYNC"),
+            (is_write && flags & RWF_DSYNC != 0, b"RWF_DSYNC"),
+            (is_write && flags & RWF_SYNC != 0, b"RWF_SYNC"),
+        ];
+        let asked: Vec<_> = words.into_iter().filter_map(|(is_asked, word)| is_asked.then_some(word)).collect();
+        Some(match asked[..] {
+            [] => Cow::Borrowed(&b"buffered"[..]),
+            [word] => Cow::Borrowed(word),
+            _ => Cow::Owned(asked.join(&b'|')),
+        })
     }
 
     pub fn position(&self) -> Option<i64> {
@@ -39,8 +62,13 @@ impl OpenFile {
         self.appends.load(Ordering::Relaxed)
     }
 
-    pub fn set_appends(&self, appends: bool) {
-        self.appends.store(appends, Ordering::Relaxed);
+    /// Takes in the flags that `F_SETFL` sets. Linux leaves `O_DSYNC` and `O_SYNC` as they were.
+    pub fn set_flags(&self, flags: i64) {
+        self.appends.store(flags & O_APPEND != 0, Ordering::Relaxed);
+        let before = self.storing.load(Ordering::Relaxed);
+        if before != UNKNOWN {
+            self.storing.store(before & !O_DIRECT | flags & O_DIRECT, Ordering::Relaxed);
+        }
     }
 }
 
@@ -304,9 +332,25 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_opened_for_direct_or_synchronous_writes_says_so() {
+        let told = |flags: Option<i64>, is_write, of_call| {
+            let file = OpenFile::new(Path::from(&b"/a"[..]), flags, None);
+            file.storing(is_write, of_call).map(|word| String::from_utf8(word.into_owned()).unwrap())
+        };
+        assert_eq!(told(None, true, RWF_SYNC), None);
+        assert_eq!(told(Some(O_APPEND), true, 0).unwrap(), "buffered");
+        assert_eq!(told(Some(O_DSYNC), true, 0).unwrap(), "O_DSYNC");
+        assert_eq!(told(Some(O_SYNC | O_DIRECT), true, RWF_DSYNC).unwrap(), "O_DIRECT|O_SYNC|RWF_DSYNC");
+        assert_eq!(told(Some(O_SYNC), false, 0).unwrap(), "buffered");
+        let file = OpenFile::new(Path::from(&b"/a"[..]), Some(0), None);
+        file.set_flags(O_DIRECT | O_SYNC);
+        assert_eq!(*file.storing(true, 0).unwrap(), b"O_DIRECT"[..]);
+    }
+
+    #[test]
     fn a_new_process_shares_open_files_and_a_new_program_closes_some() {
         let mut parent = Process::running(b"/srv", b"/");
-        let file = OpenFile::new(Path::from(&b"/srv/a"[..]), 0, Some(0));
+        let file = OpenFile::new(Path::from(&b"/srv/a"[..]), Some(0), Some(0));
         parent.set(3, Target::File(Arc::clone(&file)), true);
         parent.set(4, Target::File(Arc::clone(&file)), false);
         let mut child = parent.copy();

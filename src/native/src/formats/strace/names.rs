@@ -25,7 +25,7 @@ pub fn target_of(process: &mut Process, word: &[u8]) -> Target {
         (None, _) => Target::NotAFile,
         (Some(path), Target::File(open)) if open.path == path => Target::File(open),
         (Some(path), _) => {
-            let target = Target::File(OpenFile::new(path, 0, None));
+            let target = Target::File(OpenFile::new(path, None, None));
             process.set(descriptor, target.clone(), false);
             target
         }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::calls::{
-    CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, O_APPEND, O_CLOEXEC, O_EXCL, O_TRUNC, Role, SEEK_END,
-};
+use super::calls::{CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, O_CLOEXEC, O_EXCL, O_TRUNC, Role, SEEK_END};
 use super::files::{Mapping, OpenFile, Path, Target};
 use super::names::{file_name, path_of, target_of};
 use super::state::{Made, State};
@@ -46,6 +44,10 @@ impl State {
             Some(buffers) => buffers_length(buffers),
             None => word(call.length).map(number),
         };
+        let storing = match (&target, call.op) {
+            (Target::File(open), "read" | "write") => open.storing(call.op == "write", word(call.flags).map_or(0, number)),
+            _ => None,
+        };
         let mut row = Row {
             op: call.op.as_bytes(),
             call: Some(call.name.as_bytes()),
@@ -56,6 +58,7 @@ impl State {
             flags: (call.role == Role::Open).then(|| word(call.flags).map_or(O_TRUNC, number)),
             result: Some(result.max(0)),
             errno: Some((-result).max(0)),
+            storing: storing.as_deref(),
             ..Row::default()
         };
         let mut waits = None;
@@ -155,8 +158,8 @@ impl State {
         let named = made.end.name.map(file_name);
         let target = match (named, file) {
             (Some(None), _) => Target::NotAFile,
-            (Some(Some(path)), _) => Target::File(OpenFile::new(path, flags, Some(0))),
-            (None, Some(path)) => Target::File(OpenFile::new(Arc::clone(path), flags, Some(0))),
+            (Some(Some(path)), _) => Target::File(OpenFile::new(path, Some(flags), Some(0))),
+            (None, Some(path)) => Target::File(OpenFile::new(Arc::clone(path), Some(flags), Some(0))),
             (None, None) => Target::Unknown,
         };
         if let (Target::File(open), true) = (&target, flags & (O_TRUNC | O_EXCL) != 0) {
@@ -197,7 +200,7 @@ impl State {
         if !copies {
             match (command, target) {
                 (F_SETFD, _) => process.set_closes(descriptor, flags & 1 != 0),
-                (F_SETFL, Target::File(open)) => open.set_appends(flags & O_APPEND != 0),
+                (F_SETFL, Target::File(open)) => open.set_flags(flags),
                 _ => {}
             }
         } else if result != descriptor {

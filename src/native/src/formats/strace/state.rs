@@ -55,7 +55,7 @@ impl State {
             if let Some(size) = size {
                 self.sizes.set(&path, Some(size));
             }
-            let file = OpenFile::new(path, flags, Some(position));
+            let file = OpenFile::new(path, Some(flags), Some(position));
             process.set(descriptor, Target::File(file), flags & O_CLOEXEC != 0);
         }
         for (start, length, offset, path) in snapshot.mappings {

@@ -212,8 +212,11 @@ pub fn number(word: &[u8]) -> i64 {
         None => word,
     };
     let word = word.split(|byte| *byte == b'<').next().unwrap_or_default();
-    integer(word)
-        .unwrap_or_else(|| word.split(|byte| *byte == b'|').map(|name| integer(name).unwrap_or_else(|| value_of(name))).sum())
+    integer(word).unwrap_or_else(|| {
+        word.split(|byte| *byte == b'|')
+            .map(|name| integer(name).unwrap_or_else(|| value_of(name)))
+            .fold(0, |all, value| all | value)
+    })
 }
 
 /// Returns the value of a field of a structure.
