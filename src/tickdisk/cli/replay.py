@@ -96,7 +96,7 @@ def replay(
     if output is not None:
         _check_output(output, force=force)
     schedule = room.Schedule(order, pace, speed)
-    planned = room.plan(room.load_capture(capture), root=root, files=files, seconds=seconds)
+    planned = room.plan(room.load_capture(capture, say=print), root=root, files=files, seconds=seconds)
     _say_unknown(planned, schedule)
     if for_fio is not None:
         if target is None or simulate is not None or output is not None or schedule != room.Schedule():
