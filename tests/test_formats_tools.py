@@ -42,6 +42,23 @@ else:
 print(json.dumps(done))
 """
 OPTIONS = ["-f", "-f -t", "-f -tt -T", "-f -ttt -T -y", "-f -r -yy", "-f -ttt -x -s 0", "-ff -ttt -T"]
+FORMS = [
+    "-f -ttt -Y",
+    "-f -ttt -k",
+    "-ff -ttt -k",
+    "-f -i -n",
+    "-f -X raw",
+    "-f -X verbose -y",
+    "-f -xx -yy",
+    "-f --decode-pids=comm,pidns -T",
+    "-f --timestamps=unix,s --syscall-times=ns",
+    "-f --relative-timestamps=s",
+    "-f -e read=all -e write=all",
+    "-f -z",
+    "-f -C -w",
+    "-f -ttt -e inject=fsync:delay_exit=9",
+]
+"""More options that change the form of lines, of which `test_formats_strace` has lines."""
 
 
 def traced(options: list[str], folder: Path) -> tuple[list[tuple], Path]:
@@ -55,7 +72,7 @@ def traced(options: list[str], folder: Path) -> tuple[list[tuple], Path]:
     return [tuple(row) for row in json.loads(said)], trace if "-ff" in options else trace / "s"
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", [*OPTIONS, *(pytest.param(form, marks=pytest.mark.live) for form in FORMS)])
 def test_strace_with_every_option(options: str, tmp_path: Path) -> None:
     done, trace = traced(options.split(), tmp_path)
     requests, counts = formats.read([trace])

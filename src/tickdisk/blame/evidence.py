@@ -1,6 +1,7 @@
 """Loads the tables that blame needs, of a captured server life or of a capture of any process."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -42,6 +43,8 @@ class CaptureEvidence:
     epoch begins, the part that is analysed, and ends with the last epoch. If None, all ticks are explained."""
     lost_events: int = 0
     """Number of events that did not arrive from the kernel."""
+    lacks: Mapping[str, int] = field(default_factory=dict)
+    """Number of things that happened and are no requests, by kind, such as submissions to io_uring."""
     budget_ns: int | None = None
     """Time in ns from the start of one tick to the start of the next, if both are on time. None if the process has no ticks."""
     thread: str | None = None
@@ -85,7 +88,8 @@ def load_evidence(path: Path) -> list[CaptureEvidence]:
         return [load_life(path, read_manifest(path.parent))]
     if (path / CAPTURE).exists():
         capture = read_capture(path)
-        return [CaptureEvidence(path.name, *_captured(path), capture.span_ns, lost_events=capture.lost_events)]
+        tables, lacks = _captured(path), table.lacks(path / "requests.parquet")
+        return [CaptureEvidence(path.name, *tables, capture.span_ns, lost_events=capture.lost_events, lacks=lacks)]
     raise TickdiskError(
         f"{path} is no folder of a run, a server life or a capture ({MANIFEST} and {CAPTURE} are missing); name such a folder"
     )
@@ -115,6 +119,7 @@ def load_life(folder: Path, manifest: Manifest) -> CaptureEvidence:
         pauses=table.read("pauses", folder / "pauses.parquet"),
         window_ns=(int(epochs["steady_ns"].min()), int(epochs["end_ns"].max())),
         lost_events=sum(capture.lost_events for capture in life.captures),
+        lacks=table.lacks(folder / "requests.parquet"),
         budget_ns=server.tick_budget_ns,
         thread=server.tick_thread,
         readers=server.reader_threads,

@@ -155,6 +155,8 @@ def screen(
     """
     for reason in reasons:
         yield f"NOT VALID: {reason}"
+    for blame in blames:
+        yield from (f"not in the capture {blame.evidence.name}: {count:,} {kind}" for kind, count in blame.evidence.lacks.items())
     first = blames[0]
     ticked = first.evidence.ticks is not None
     late = "late" if first.budget_ns is not None else "busy"

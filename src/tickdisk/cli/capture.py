@@ -91,7 +91,7 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
         samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
         captured = trace.parse(raw, samples, classify=server.classify)
         raw.keep(folder / "raw")
-    table.write("requests", folder / "requests.parquet", captured.requests)
+    table.write("requests", folder / "requests.parquet", captured.requests, captured.lacks)
     table.write("clocks", folder / "clocks.parquet", samples)
     if captured.waits is not None:
         table.write("waits", folder / "waits.parquet", captured.waits)
@@ -136,7 +136,8 @@ def _screen(captured: "trace.ParsedCapture") -> list[str]:
     summary, requests = captured.summary, captured.requests
     seconds = (summary.ended_ns - summary.started_ns) / 1e9
     lost = f"{summary.lost_events} events lost, {summary.rejected} lines not understood"
-    lines = [f"{len(requests)} requests in {seconds:.2f} s, {summary.tool} {summary.version}, {lost}"]
+    lines = [f"not in the capture: {count:,} {kind}" for kind, count in captured.lacks.items()]
+    lines += [f"{len(requests)} requests in {seconds:.2f} s, {summary.tool} {summary.version}, {lost}"]
     lines += [f"{'op':10}{'requests':>10}{'errors':>8}{'bytes':>14}{'total ms':>11}{'longest ms':>12}"]
     for op, rows in sorted(requests.groupby("op"), key=lambda group: -group[1]["latency_ns"].sum()):
         size = rows["result"].sum() if op in ("read", "write") else 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tickdisk.cli.places import check_output
-from tickdisk.cli.reading import ReadingProgress
+from tickdisk.cli.reading import ReadingProgress, say_first
 
 if TYPE_CHECKING:
     from tickdisk.formats import Counts
@@ -64,6 +64,7 @@ def convert(
         about = [{"trace": str(path), **each.as_json()} for path, each in zip(paths, counts, strict=True)]
         print(json.dumps({"output": str(output), "traces": about, "left_out": left_out}, indent=2))
         return
+    say_first(paths, counts)
     for path, each in zip(paths, counts, strict=True):
         print("\n".join(_screen(path, each, output)))
     for reason, count in left_out.items():
@@ -83,7 +84,8 @@ def _screen(path: Path, counts: "Counts", output: Path) -> list[str]:
     lines.append(f"  times       {counts.facts.get('clock', 'not known')}")
     lines.append(f"  not in the trace: {', '.join(about['not_in_the_trace'])}")
     calls = {kind.removeprefix(_CALL): count for kind, count in counts.skipped.items() if kind.startswith(_CALL)}
-    lines += [f"  skipped     {count} {kind}" for kind, count in sorted(counts.skipped.items()) if not kind.startswith(_CALL)]
+    others = sorted((kind, count) for kind, count in counts.skipped.items() if not kind.startswith(_CALL))
+    lines += [f"  skipped     {count} {kind}" for kind, count in others if kind not in counts.lacks]
     if calls:
         most = sorted(calls.items(), key=lambda call: -call[1])
         named = ", ".join(f"{name} {count}" for name, count in most[:_CALLS_SHOWN])
@@ -92,8 +94,5 @@ def _screen(path: Path, counts: "Counts", output: Path) -> list[str]:
     lines += [
         f"  rejected    {count} lines; line {line} {reason}; see {output}.rejects"
         for reason, (count, line) in counts.rejected.items()
-    ]
-    lines += [
-        f"  doubtful    {count} times {kind}, first in line {line}" for kind, (count, line) in counts.contradictions.items()
     ]
     return lines

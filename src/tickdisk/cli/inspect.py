@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tickdisk.cli.places import DEVICES, check_output, in_project
-from tickdisk.cli.reading import ReadingProgress
+from tickdisk.cli.reading import ReadingProgress, say_first
 from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def inspect(
         print(json.dumps(studies.inspected_as_json(results, counts, replayed), indent=2))
         return
     studies.write_inspected(results, counts, in_project(_TEMPLATE), output, replayed)
+    say_first([path for load in loads for path in load.traces], counts)
     for description in results.descriptions:
         print(f"{description.title}: {description.kind.sentence}")
         if description.storing:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tickdisk.cli.places import DEVICES, in_project
-from tickdisk.cli.reading import ReadingProgress
+from tickdisk.cli.reading import ReadingProgress, say_first
 from tickdisk.foundation.numbers import number
 
 if TYPE_CHECKING:
@@ -68,9 +68,11 @@ def pools(
     known = room.load_pools(in_project(described))
     if pool not in known:
         raise TickdiskError(f"there is no pool {pool} in {described}; take one of {', '.join(known)}")
-    workloads = []
-    for path in formats.traces_of(traces):
-        requests, _ = formats.read([path], format_name, progress=ReadingProgress())
+    workloads, counts = list[room.Workload](), list[formats.Counts]()
+    paths = formats.traces_of(traces)
+    for path in paths:
+        requests, found = formats.read([path], format_name, progress=ReadingProgress())
+        counts += found
         workloads.append(
             room.workload_of(
                 requests,
@@ -84,8 +86,10 @@ def pools(
     settings = room.Settings(count, queue_depth, most_pages, "highest" if by_highest else "last_ended", is_timed)
     outcome = room.simulate(workloads, known[pool], device.load_devices(in_project(devices)), settings)
     if as_json:
-        print(json.dumps(_values(workloads, outcome), indent=2))
+        read = {"traces": [{"trace": str(path), **each.as_json()} for path, each in zip(paths, counts, strict=True)]}
+        print(json.dumps({**read, **_values(workloads, outcome)}, indent=2))
     else:
+        say_first(paths, counts)
         print("\n".join(_screen(workloads, outcome)))
 
 

@@ -5,11 +5,19 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from tickdisk.formats import Trace
+    from tickdisk.formats import Counts, Trace
 
 _UPDATE_S = 1.0
+
+
+def say_first(traces: "Iterable[Path]", counts: "Iterable[Counts]") -> None:
+    """Prints what somebody must know before any number of the traces."""
+    for path, each in zip(traces, counts, strict=True):
+        for sentence in each.first:
+            print(f"{path}: {sentence}")
 
 
 class ReadingProgress:

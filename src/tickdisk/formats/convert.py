@@ -58,14 +58,16 @@ def convert(
     if writer is None:
         raise TickdiskError(f"{output} must end in {', '.join(f'{end} ({what})' for end, what in ENDINGS.items())}")
     counts, left_out, names = list[Counts](), Counter[str](), Anonymous() if anonymise else None
+    lacks = Counter[str]()
     rejects = Rejects(_rejects_of(output))
-    with rejects, writer(output, left_out) as take:
+    with rejects, writer(output, left_out, lacks) as take:
         for path in traces_of(traces):
             trace = Trace(path, format_name)
             for requests in trace.batches(rejects, most_rejected):
                 take(requests if names is None else names.replace(requests))
                 progress(trace)
             counts.append(trace.counts)
+            lacks.update(trace.counts.lacks)
     return counts, dict(left_out)
 
 
@@ -84,7 +86,7 @@ def _rejects_of(output: Path) -> Path:
 
 
 @contextmanager
-def _parquet(output: Path, _: Counter[str]) -> Iterator[Take]:
+def _parquet(output: Path, _: Counter[str], lacks: Counter[str]) -> Iterator[Take]:
     with whole(output) as partial, pq.ParquetWriter(partial, table.stored_schema("requests"), compression="zstd") as writer:
         first = 0
 
@@ -95,10 +97,11 @@ def _parquet(output: Path, _: Counter[str]) -> Iterator[Take]:
             first += len(requests)
 
         yield take
+        writer.add_key_value_metadata(table.lacks_metadata(lacks))
 
 
 @contextmanager
-def _msr(output: Path, left_out: Counter[str]) -> Iterator[Take]:
+def _msr(output: Path, left_out: Counter[str], _: Counter[str]) -> Iterator[Take]:
     with whole(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
 
@@ -140,7 +143,7 @@ def _msr_line(row: dict[str, Any]) -> list[Any]:
 
 
 @contextmanager
-def _iolog(output: Path, left_out: Counter[str]) -> Iterator[Take]:
+def _iolog(output: Path, left_out: Counter[str], _: Counter[str]) -> Iterator[Take]:
     with whole(output) as partial, partial.open("wb") as file:
         file.write(b"fio version 3 iolog\n")
         log = _Iolog(file, left_out)
@@ -206,7 +209,7 @@ class _Iolog:
         self._file.write(b"%d %s %s\n" % (self._last_us, name, rest))
 
 
-_WRITERS: dict[str, Callable[[Path, Counter[str]], AbstractContextManager[Take]]] = {
+_WRITERS: dict[str, Callable[[Path, Counter[str], Counter[str]], AbstractContextManager[Take]]] = {
     ".parquet": _parquet,
     ".iolog": _iolog,
     ".csv": _msr,

@@ -10,7 +10,9 @@ from tickdisk.formats.source import TraceSource
 from tickdisk.foundation.errors import TickdiskError
 
 _NUMBERED = re.compile(r".+\.(\d+)")
-_STAMP = re.compile(rb"\s*(\d{9,}\.\d+|\d{1,2}:\d\d:\d\d(?:\.\d+)?) ")
+_STAMP = re.compile(rb"\s*(\d{9,}(?:\.\d+)?|\d{1,2}:\d\d:\d\d(?:\.\d+)?) ")
+_ADDED = (b" > ", b" | ", b" * ")
+"""Beginnings of lines that belong to the line before, such as those of a stack."""
 _LINES = 1 << 15
 """Number of lines that are given at once."""
 
@@ -52,13 +54,18 @@ def _stamped(path: Path, source: TraceSource) -> Iterator[tuple[bytes, bytes]]:
     """Yields the time and the text of each line, with the number of its thread before it."""
     numbered = _NUMBERED.fullmatch(path.name)
     thread = numbered[1].encode() if numbered else b""
+    time = b""
     for number, line in enumerate(_lines(source), start=1):
+        if line.startswith(_ADDED):
+            yield time, line + b"\n"
+            continue
         stamp = _STAMP.match(line)
         if stamp is None:
             raise TickdiskError(
                 f"{path}, line {number}: no time by which files of threads can be merged; write them with -ff -ttt or -ff -tt"
             )
-        yield stamp[1], b"%s %s\n" % (thread, line.lstrip())
+        time = stamp[1]
+        yield time, b"%s %s\n" % (thread, line.lstrip())
 
 
 def _lines(source: TraceSource) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """Reads traces: recognises the format, gives the requests in parts, and counts everything else."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
@@ -25,6 +26,8 @@ MOST_REJECTED = 0.001
 _ADVICE = "name another format by --format, or allow more by --most-rejected"
 _FEW = 3
 """This many lines may be rejected in any case."""
+_NO_LATENCIES = re.compile(r".*_(bw|iops|slat)(?:\.\d+)*\.log(?:\.\w+)?")
+"""Names of fio's logs that have the form of its logs of latencies, but other values."""
 _ROWS = 1 << 17
 """Number of requests that are given at once, at least."""
 
@@ -52,6 +55,7 @@ class Trace:
     def __init__(self, path: Path, format_name: str | None = None) -> None:
         self.path, self._format = path, format_name
         self.source = MergedSource(path) if path.is_dir() else TraceSource(path)
+        self._also: list[str] = []
         self.counts = Counts(format_name or "")
         """Counts of what has been read so far, which are complete at the end."""
 
@@ -89,16 +93,22 @@ class Trace:
             raise TickdiskError(f"{self.path} has no request among its {self.counts.lines} lines of {self.counts.format}")
 
     def _recognised(self, first: bytes) -> str:
-        name = self._format or recognise_trace(first)
-        if name is None:
+        fitting = recognise_trace(first) if self._format is None else [self._format]
+        if not fitting:
             line = first.split(b"\n", 1)[0][:80].decode("utf-8", "replace").encode("unicode_escape").decode()
             raise TickdiskError(
                 f"{self.path}: no known format of traces fits the first lines (`{line}`); name one by --format: "
                 f"{', '.join(FORMATS)}"
             )
+        name = fitting[0]
         if name not in FORMATS:
             raise TickdiskError(f"there is no format {name}; the formats are {', '.join(FORMATS)}")
-        self.counts.format = name
+        if self._format is None and name.startswith("fio-latencies") and (other := _NO_LATENCIES.fullmatch(self.path.name)):
+            raise TickdiskError(
+                f"{self.path} is fio's log {other[1]} by its name, whose values are no latencies of requests; give the log clat "
+                "or lat, or name the format by --format if it is one"
+            )
+        self.counts.format, self._also = name, fitting[1:]
         return name
 
     def _take_rejects(self, reader: TraceReader, rejects: Rejects) -> None:
@@ -121,6 +131,10 @@ class Trace:
         counts.lines, counts.unfinished = reader.lines, reader.unfinished
         counts.rejected, counts.contradictions = reader.rejected, reader.contradictions
         counts.skipped, counts.facts = reader.skipped, reader.facts
+        counts.lacks = {kind: counts.skipped[kind] for kind in reader.lacking}
+        if self._also:
+            said = counts.facts.get("choice", f"the trace is read as {counts.format}")
+            counts.facts["choice"] = f"{said}; it also fits {', '.join(self._also)}, which --format names"
 
     def _check(self, rejects: Rejects, most_rejected: float, advice: str) -> None:
         rejected = sum(count for count, _ in self.counts.rejected.values())

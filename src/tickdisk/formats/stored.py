@@ -40,7 +40,7 @@ def read_stored(path: Path, rejects: Rejects) -> tuple[pa.Table, Counts]:
         counts, rows = _of_device("table of a device", table.read(_TABLE_OF_DEVICE, path))
     else:
         rows = table.read("requests", path)
-        counts = Counts("table of requests", lines=len(rows))
+        counts = Counts("table of requests", lines=len(rows), lacks=table.lacks(path))
     if rows.empty:
         raise TickdiskError(f"{path} has no request; give another {counts.format}")
     return pa.Table.from_pandas(rows, schema=table.SCHEMAS["requests"], preserve_index=False), counts
@@ -72,11 +72,11 @@ def _of_capture(path: Path, rejects: Rejects) -> tuple[Counts, pd.DataFrame]:
     skipped = {
         "calls on descriptors that are not files": summary.not_files,
         "calls of processes that only start others": summary.other_processes,
-        "events that bpftrace lost": summary.lost_events,
         "names of files that bpftrace has cut off": summary.cut_paths,
         **{f"call {name}": count for name, count in summary.not_followed.items()},
     }
-    counts.skipped = {kind: count for kind, count in skipped.items() if count}
+    counts.lacks = dict(capture.lacks)
+    counts.skipped = {kind: count for kind, count in skipped.items() if count} | counts.lacks
     return counts, capture.requests.reindex(columns=table.SCHEMAS["requests"].names)
 
 

@@ -5,6 +5,7 @@
 one folder.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,8 @@ _MAGIC = b"PAR1"
 """The first and the last bytes of a Parquet file."""
 _VERSIONS = {"replay": 1}
 """Versions of the schemas that do not have the version `SCHEMA_VERSION`."""
+_LACKS = "lacks"
+"""Key of the metadata that say what the requests of a file lack."""
 
 
 def _schema(**columns: str) -> pa.Schema:
@@ -105,12 +108,12 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 
 
-def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
+def write(name: str, path: Path, table: pd.DataFrame | pa.Table, lacking: Mapping[str, int] | None = None) -> None:
     """Writes rows of the table `name` in `SCHEMAS` as a Parquet file, whole or not at all.
 
     Columns that the schema does not have are left out, and a nullable column that is not there is null. The metadata of the file
-    have the name of the table and the version of the schemas. Raises TickdiskError if a column is missing or has a type that does
-    not fit.
+    have the name of the table and the version of the schemas, and `lacking`, which `lacks` returns. Raises TickdiskError if a
+    column is missing or has a type that does not fit.
     """
     schema = SCHEMAS[name]
     try:
@@ -123,8 +126,22 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table) -> None:
         raise TickdiskError(
             f"{path}: the rows do not fit the {name} table ({error}); its columns are {', '.join(schema.names)}"
         ) from error
+    arrow = arrow.cast(stored_schema(name))
     with whole(path) as partial:
-        pq.write_table(arrow.cast(stored_schema(name)), partial, compression="zstd")
+        pq.write_table(
+            arrow.replace_schema_metadata(arrow.schema.metadata | lacks_metadata(lacking)), partial, compression="zstd"
+        )
+
+
+def lacks_metadata(lacking: Mapping[str, int] | None) -> dict[str, str]:
+    """Returns metadata for the file of a table of requests that say what its trace lacks, or none if it lacks nothing."""
+    return {_LACKS: json.dumps(dict(lacking))} if lacking else {}
+
+
+def lacks(path: Path) -> dict[str, int]:
+    """Returns what the requests in a Parquet file lack: the number of things that happened and are no rows of it, by kind."""
+    metadata = pq.read_metadata(path).metadata or {}
+    return {str(kind): int(count) for kind, count in json.loads(metadata.get(_LACKS.encode(), b"{}")).items()}
 
 
 def stored_schema(name: str) -> pa.Schema:

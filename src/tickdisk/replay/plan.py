@@ -3,7 +3,7 @@
 import errno
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,29 +58,35 @@ class ReplayPlan:
         return threads.set_axis(["thread", "thread_name", "requests"], axis=1)
 
 
-def load_capture(path: Path, format_name: str | None = None) -> pd.DataFrame:
+def load_capture(path: Path, format_name: str | None = None, *, say: Callable[[str], None] = lambda _: None) -> pd.DataFrame:
     """Reads the requests of a capture, of which `plan` makes the plan of a replay.
 
     `path` is a file `requests.parquet` or another that `tickdisk convert` wrote, the folder of a capture, of a server life or of
     a cell (its first life is taken), a trace of system calls in one of the formats of `tickdisk.formats`, or a folder of trace
     files of fio that end in `.iolog`, each of which is a stream. If `format_name` is None, the format is recognised from the
-    content. Raises TickdiskError if there is no requests table, a trace cannot be read wholly, or it lacks what a replay needs.
+    content. `say` is called with each sentence on what the capture lacks, and on what is doubtful in it. Raises TickdiskError if
+    there is no requests table, a trace cannot be read wholly, or it lacks what a replay needs.
     """
     if path.is_dir() and (iologs := sorted(path.glob(f"*{SUFFIX}"))):
-        requests = _streams(iologs, format_name)
+        requests = _streams(iologs, format_name, say)
     elif path.is_dir():
         paths = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
-        requests = table.read("requests", next((file for file in paths if file.exists()), paths[0]))
+        file = next((file for file in paths if file.exists()), paths[0])
+        requests = table.read("requests", file)
+        for sentence in formats.Counts("table of requests", lacks=table.lacks(file)).first:
+            say(sentence)
     else:
-        requests = _streams([path], format_name)
+        requests = _streams([path], format_name, say)
     return table.need(requests, ("start_ns",), task="a replay", level="syscall")
 
 
-def _streams(traces: Sequence[Path], format_name: str | None) -> pd.DataFrame:
+def _streams(traces: Sequence[Path], format_name: str | None, say: Callable[[str], None]) -> pd.DataFrame:
     """Reads traces. If a trace does not tell the threads of its requests, they are one stream with the trace's name."""
     parts = []
     for number, trace in enumerate(traces, start=1):
-        requests, _ = formats.read([trace], format_name, most_rejected=0, advice=_LEAVE_OUT)
+        requests, (counts,) = formats.read([trace], format_name, most_rejected=0, advice=_LEAVE_OUT)
+        for sentence in counts.first:
+            say(f"{trace.name}: {sentence}")
         parts.append(
             requests.assign(
                 thread=requests["thread"].fillna(number),

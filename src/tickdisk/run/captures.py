@@ -110,7 +110,7 @@ class LifeCaptures:
             capture = trace.parse(part.raw, samples, classify=self._classify, root=root)
             captures.append(ArmCapture(arm=part.arm, **dict(capture.summary)))
             if len(set(self._tools.values())) == 1:
-                table.write("requests", folder / "requests.parquet", capture.requests)
+                table.write("requests", folder / "requests.parquet", capture.requests, capture.lacks)
                 if capture.waits is not None:
                     table.write("waits", folder / "waits.parquet", capture.waits)
                 compress(part.raw.path, folder / "raw")

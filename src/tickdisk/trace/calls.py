@@ -74,6 +74,7 @@ CALLS: dict[str, Call] = {
 
 NOT_FOLLOWED = {
     "sendfile": 40,
+    "io_submit": 209,
     "splice": 275,
     "fallocate": 285,
     "copy_file_range": 326,

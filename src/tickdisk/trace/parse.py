@@ -1,8 +1,10 @@
 """Turns a raw capture into the tables `requests` and `waits`, and a summary of the capture."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from tickdisk.trace.requests import request_rows
 from tickdisk.trace.summary import CaptureSummary, LeftOut
 from tickdisk.trace.waits import wait_rows, with_fault_latencies
 
+_WRITABLE = "mappings of files through which a program may write unseen"
 OTHER = "other"
 """Type of data of files that are not classified."""
 
@@ -30,6 +33,8 @@ class ParsedCapture:
     """One row per time in which a thread did not run, with the reason. None if the tool does not capture waits."""
     summary: CaptureSummary
     """The tool, and what arrived, was lost and was left out."""
+    lacks: Mapping[str, int]
+    """Number of things that happened and are no requests, by kind, such as lost events."""
 
 
 def parse(
@@ -67,7 +72,8 @@ def parse(
         missing=tuple(facts.get("missing", [])),
         faults=facts.get("faults"),
     )
-    return ParsedCapture(requests, parsed.waits, summary)
+    lost = {f"events that {summary.tool} lost": summary.lost_events} if summary.lost_events else {}
+    return ParsedCapture(requests, parsed.waits, summary, lost | dict(parsed.lacks))
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class _Parsed:
     unfinished: int
     cut_paths: int
     left_out: LeftOut
+    lacks: Mapping[str, int]
     lost: int = 0
 
 
@@ -91,7 +98,9 @@ def _of_bpftrace(raw: RawCapture) -> _Parsed:
     reading = read_bpftrace(raw.text)
     reading.convert(lambda times: times - facts["clock_offset_ns"])
     followed = follow(reading, facts["processes"])
-    requests, left_out = request_rows(reading, followed, faults=facts.get("faults"), window=(started_ns, ended_ns))
+    requests, left_out, lacks = request_rows(reading, followed, faults=facts.get("faults"), window=(started_ns, ended_ns))
+    if writable := _writable_mappings(requests, facts["processes"]):
+        lacks[_WRITABLE] = writable
     names = reading.of("thread")[["thread", "ns", "text"]]
     waits = wait_rows(reading, followed, started_ns)
     requests = with_fault_latencies(requests, waits)
@@ -108,8 +117,17 @@ def _of_bpftrace(raw: RawCapture) -> _Parsed:
         reading.unfinished,
         reading.cut_paths,
         left_out,
+        lacks,
         reading.lost,
     )
+
+
+def _writable_mappings(requests: pd.DataFrame, snapshots: Sequence[Mapping[str, Any]]) -> int:
+    """Returns the number of mappings of files that are open for reading and writing. Others cannot be written to a file."""
+    opened = requests["op"].eq("open") & (requests["flags"].fillna(0).astype("int64") & os.O_ACCMODE).eq(os.O_RDWR)
+    before = {path for one in snapshots for path, flags, *_ in one["files"].values() if flags & os.O_ACCMODE == os.O_RDWR}
+    mapped = requests["op"].eq("mmap") & requests["errno"].eq(0)
+    return int((mapped & requests["file"].isin({*requests.loc[opened, "file"], *before})).sum())
 
 
 def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Parsed:
@@ -128,6 +146,7 @@ def _of_strace(raw: RawCapture, clocks: pd.DataFrame) -> _Parsed:
         reading.unfinished,
         reading.cut_paths,
         reading.left_out,
+        reading.lacks,
     )
 
 

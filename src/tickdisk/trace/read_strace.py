@@ -35,6 +35,8 @@ class StraceReading:
     left_out: LeftOut
     cut_paths: int
     """Number of paths that strace cut off because they were too long."""
+    lacks: Mapping[str, int]
+    """Number of things that happened and are no requests, by kind."""
 
 
 def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> StraceReading:
@@ -64,6 +66,7 @@ def read_strace(raw: bytes, snapshots: Sequence[Mapping[str, Any]], sizes: Mappi
         unfinished=reader.unfinished,
         left_out=left_out,
         cut_paths=skipped.get(_CUT, 0),
+        lacks={kind: skipped[kind] for kind in reader.lacking},
     )
 
 

@@ -1,5 +1,7 @@
 """Makes the requests table from the captured calls and the files of their descriptors."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 
@@ -36,10 +38,11 @@ _KINDS = pd.DataFrame(
 
 def request_rows(
     reading: Reading, followed: FileHistory, *, faults: str | None, window: tuple[int, int]
-) -> tuple[pd.DataFrame, LeftOut]:
+) -> tuple[pd.DataFrame, LeftOut, dict[str, int]]:
     """Makes the rows of the requests table from the calls and the page faults that began in the `window`.
 
-    The rows lack seq, level, thread_name and data. The counts are those of the summary for what is left out. `faults` is the
+    The rows lack seq, level, thread_name and data. The counts are those of the summary for what is left out, and those of what
+    happened and is no row, by kind. `faults` is the
     tracepoint of faults. If it is not the one that every fault passes, a fault in a system call is no request, because the call
     may have caused it. Times are in the clock of `reading`.
     """
@@ -53,12 +56,29 @@ def request_rows(
     known = since.notna() & (rows["start_ns"] >= since.fillna(0))
     inside = rows["start_ns"].between(*window)
     request = inside & (rows["op"] != "")
-    apart = rows.loc[known & inside & rows["call"].isin(NOT_FOLLOWED), "call"].value_counts()
-    return rows[known & request & ~no_file], LeftOut(
+    apart = rows[known & inside & rows["call"].isin(NOT_FOLLOWED)]
+    left_out = LeftOut(
         not_files=int((known & request & no_file).sum()),
         other_processes=int((~known & request).sum()),
-        not_followed={str(name): int(count) for name, count in apart.items()},
+        not_followed={str(name): int(count) for name, count in apart["call"].value_counts().items()},
     )
+    return rows[known & request & ~no_file], left_out, _lacks(apart)
+
+
+def _lacks(calls: pd.DataFrame) -> dict[str, int]:
+    """Returns what calls that are not followed did, by kind, in the words of the native reader of strace's output."""
+    done = Counter[str]()
+    for name, moved, errno in zip(calls["call"], calls["result"], calls["errno"], strict=True):
+        match name:
+            case "io_uring_enter":
+                done["submissions to io_uring, whose requests are not in the trace"] += int(moved)
+            case "io_submit":
+                done["submissions to Linux's asynchronous I/O, whose requests are not in the trace"] += int(moved)
+            case "fallocate":
+                done["calls of fallocate, which change files and are in no request"] += int(errno == 0)
+            case _:
+                done[f"bytes that {name} moved, which are in no request"] += int(moved)
+    return {kind: count for kind, count in done.items() if count}
 
 
 def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame, "pd.Series[bool]"]:

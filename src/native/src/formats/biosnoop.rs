@@ -16,6 +16,8 @@ pub const FORMAT: Format = Format {
 };
 const NO_HEADER: &str = "comes before a header that begins with TIME and has the columns COMM and LAT(ms)";
 const SECTOR_BYTES: i64 = 512;
+/// Number that the kernel gives for the first sector of a command that has none, which is 2^64 - 1.
+const NO_SECTOR: &[u8] = b"18446744073709551615";
 const NS_PER_DAY: i64 = 86_400_000_000_000;
 /// Time by which a line may be older than the line before it. Tools collect the events of several processors, whose order is not
 /// exact.
@@ -65,6 +67,10 @@ impl Reader for Biosnoop {
             output.skip("headers");
             return Ok(());
         }
+        if let Some(count) = lost(line) {
+            output.lack("lost events", count);
+            return Ok(());
+        }
         if self.columns.is_empty() {
             return Err(NO_HEADER);
         }
@@ -102,7 +108,10 @@ impl Biosnoop {
         if !columns.contains(&Column::Latency) {
             return Err(NO_HEADER);
         }
-        output.facts.insert("clock", clock.into());
+        if output.facts.insert("clock", clock.into()).is_some_and(|before| before != clock) {
+            output.refusal =
+                Some("two of its headers have times of two kinds, so it is of two traces; give each a file of its own");
+        }
         (self.before, self.after) = (command, columns.len() - command - 1);
         columns.remove(command);
         self.columns = columns;
@@ -115,6 +124,7 @@ impl Biosnoop {
         let numbered;
         let mut row = Row { thread_name: Some(command).filter(|command| !command.is_empty()), ..Row::default() };
         let (mut end_ns, mut minor, mut sector, mut bytes, mut kind) = (0_i64, None, None, None, None);
+        let mut is_placed = true;
         for (column, word) in self.columns.iter().zip(left.into_iter().chain(right)) {
             match column {
                 Column::Time(places) => end_ns += decimal(word, *places).ok_or("has a time that is no number")?,
@@ -124,6 +134,7 @@ impl Biosnoop {
                 Column::Disk => row.volume = Some(word),
                 Column::Minor => minor = Some(word),
                 Column::Kind => kind = Some(word),
+                Column::Sector if word == NO_SECTOR || word == b"-1" => is_placed = false,
                 Column::Sector => sector = Some(signed(word).ok_or("has a sector that is no number")?),
                 Column::Bytes => bytes = Some(signed(word).ok_or("has a size that is no number")?),
                 Column::Queued => row.queued_ns = Some(decimal(word, 6).ok_or("has a time in the queue that is no number")?),
@@ -134,6 +145,10 @@ impl Biosnoop {
         if let (Some(major), Some(minor)) = (row.volume, minor) {
             numbered = [major, b":", minor].concat();
             row.volume = Some(&numbered);
+        }
+        if !is_placed && kind.is_none_or(|kind| operation(kind, bytes.unwrap_or(0)) != Some(b"flush")) {
+            output.skip("commands to the device");
+            return Ok(());
         }
         row.op = match kind {
             Some(kind) => operation(kind, bytes.unwrap_or(0)).ok_or("has a kind that is neither R, W, F nor D")?,
@@ -164,6 +179,13 @@ pub fn operation(kind: &[u8], bytes: i64) -> Option<&'static [u8]> {
         b'D' => Some(b"discard"),
         _ => None,
     }
+}
+
+/// Returns the number of events that a tool says it has lost, as in `Possibly lost 12 samples` and `lost 3 events on CPU #1`.
+fn lost(line: &[u8]) -> Option<u64> {
+    let mut parts = words(line).skip_while(|word| *word == b"Possibly");
+    parts.next().filter(|word| matches!(*word, b"lost" | b"Lost"))?;
+    parts.next().and_then(signed).map(i64::unsigned_abs)
 }
 
 /// Splits `count` words off the beginning of a line.

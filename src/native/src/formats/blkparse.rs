@@ -21,6 +21,10 @@ pub const FORMAT: Format = Format {
     level: "block",
     reader: || Box::new(Blkparse::default()),
 };
+const PASSED_ON: &str = "requests to a device that passed them on to others, where the trace has them again";
+/// Beginnings of lines that say nothing about a request, also of those of blktrace.
+const COMMENTS: [&[u8]; 5] = [b"#", b"===", b"  CPU", b"You have ", b"Consider "];
+const WRITTEN: &[u8] = b"entries-in-buffer/entries-written: ";
 const SECTOR_BYTES: i64 = 512;
 const COLUMNS: &str = "lacks the columns of blkparse's default format";
 /// Time by which a line may be older than the line before it.
@@ -50,6 +54,8 @@ struct Queued {
     op: &'static [u8],
     /// Whether it has become a part of another request.
     is_merged: bool,
+    /// Whether the device has passed it on to a device below it, where the trace has it again.
+    is_passed_on: bool,
 }
 
 struct Issued {
@@ -59,6 +65,7 @@ struct Issued {
     process: i64,
     command: Vec<u8>,
     op: &'static [u8],
+    is_passed_on: bool,
 }
 
 /// One line.
@@ -73,6 +80,8 @@ struct Event<'a> {
     command: &'a [u8],
     /// Whether it has the bytes of a command to the device, in round brackets.
     is_command: bool,
+    /// The part after the kind of the request.
+    rest: &'a [u8],
 }
 
 impl Reader for Blkparse {
@@ -81,35 +90,29 @@ impl Reader for Blkparse {
             output.skip(EMPTY);
             return Ok(());
         }
-        if line.starts_with(b"#") {
+        if let Some(count) = lost_events(line) {
+            output.lack("lost events", count);
             output.skip("comments");
             return Ok(());
         }
-        if let Some(count) = lost_events(line) {
-            output.skip_many("lost events", count);
+        if COMMENTS.iter().any(|begin| line.starts_with(begin)) {
+            output.skip("comments");
             return Ok(());
         }
         self.is_summary |= !self.devices.is_empty() && (line.starts_with(b"CPU") || line.starts_with(b"Total ("));
-        if self.is_summary {
-            output.skip("lines of the summary");
-            return Ok(());
+        // Another trace may follow the summary of one.
+        let event = match parsed(line) {
+            Err(_) if self.is_summary => {
+                output.skip("lines of the summary");
+                return Ok(());
+            }
+            found => found?,
+        };
+        self.is_summary = false;
+        if event.action == b"A" {
+            self.remap(event.rest);
         }
-        let mut parts = words(line);
-        let mut next = || parts.next().ok_or(COLUMNS);
-        let (device, cpu, third) = (next()?, next()?, next()?);
-        let (sequence, time) = if third.contains(&b'.') { (&b"0"[..], third) } else { (third, next()?) };
-        let ns = seconds_ns(time).ok_or(COLUMNS)?;
-        let process = next()?;
-        let (major, minor) = split_at_byte(device, b',').ok_or(COLUMNS)?;
-        for number in [major, minor, cpu, sequence, process] {
-            unsigned(number).ok_or(COLUMNS)?;
-        }
-        let (action, kind) = (next()?, next()?);
-        let rest = rest_after(line, kind);
-        let (sector, sectors, command) = place(rest);
-        let process = unsigned(process).ok_or(COLUMNS)?;
-        let is_command = sectors == 0 && memchr::memchr(b'(', rest).is_some();
-        let event = Event { device, ns, process, action, kind, sector, sectors, command, is_command };
+        let ns = event.ns;
         if ns < self.last_ns - DISORDER_NS {
             output.contradict("the clock runs backwards");
         }
@@ -122,10 +125,10 @@ impl Reader for Blkparse {
         let mut devices: Vec<_> = std::mem::take(&mut self.devices).into_iter().collect();
         devices.sort_by(|left, right| left.0.cmp(&right.0));
         for (name, device) in devices {
-            let waiting = device.queued.values().filter(|queued| !queued.is_merged).count();
+            let waiting = device.queued.values().filter(|queued| !queued.is_merged && !queued.is_passed_on).count();
             output.unfinished += (device.issued.len() + waiting) as u64;
             output.skip_many("requests that were queued and neither issued nor completed", waiting as u64);
-            for ((sector, _), issued) in device.issued {
+            for ((sector, _), issued) in device.issued.into_iter().filter(|(_, issued)| !issued.is_passed_on) {
                 push(&name, sector, &issued, None, output);
             }
         }
@@ -133,6 +136,20 @@ impl Reader for Blkparse {
 }
 
 impl Blkparse {
+    /// Marks the request of the device from which one is passed on, as `<- (253,0) 1000` says.
+    fn remap(&mut self, rest: &[u8]) {
+        let from = memchr::memmem::find(rest, b"<- (").and_then(|at| split_at_byte(&rest[at + 4..], b')'));
+        let Some((device, sector)) = from else { return };
+        let (Some(device), Some(sector)) = (self.devices.get_mut(device), words(sector).next().and_then(unsigned)) else {
+            return;
+        };
+        let upto = ..=(sector, u64::MAX);
+        let queued = device.queued.range_mut(upto).next_back().filter(|((first, _), queued)| sector - first < queued.sectors);
+        queued.into_iter().for_each(|(_, queued)| queued.is_passed_on = true);
+        let issued = device.issued.range_mut(upto).next_back().filter(|((first, _), issued)| sector - first < issued.sectors);
+        issued.into_iter().for_each(|(_, issued)| issued.is_passed_on = true);
+    }
+
     fn event(&mut self, event: &Event, output: &mut Output) -> Result<(), &'static str> {
         let skipped = match event.action {
             b"Q" | b"D" | b"C" | b"R" | b"M" | b"F" => None,
@@ -159,7 +176,8 @@ impl Blkparse {
         match event.action {
             b"Q" => {
                 let (process, command) = (event.process, event.command.into());
-                let queued = Queued { sectors: event.sectors, ns: event.ns, process, command, op, is_merged: false };
+                let queued =
+                    Queued { sectors: event.sectors, ns: event.ns, process, command, op, is_merged: false, is_passed_on: false };
                 device.queued.insert(key, queued);
             }
             b"D" => {
@@ -189,6 +207,7 @@ impl Device {
             ns: event.ns,
             queued_ns: first.as_ref().map(|queued| event.ns - queued.ns),
             process: first.as_ref().map_or(event.process, |queued| queued.process),
+            is_passed_on: first.as_ref().is_some_and(|queued| queued.is_passed_on),
             command: first.map_or_else(|| event.command.into(), |queued| queued.command),
             op,
         }
@@ -213,7 +232,8 @@ impl Device {
         if let Some((key, issued)) = self.take_issued(event) {
             let ns = issued.ns - issued.queued_ns.unwrap_or(0);
             let (sectors, process, command, op) = (issued.sectors, issued.process, issued.command, issued.op);
-            self.queued.insert(key, Queued { sectors, ns, process, command, op, is_merged: false });
+            let is_passed_on = issued.is_passed_on;
+            self.queued.insert(key, Queued { sectors, ns, process, command, op, is_merged: false, is_passed_on });
         }
     }
 
@@ -228,6 +248,10 @@ impl Device {
     fn complete(&mut self, event: &Event, output: &mut Output) {
         let errno = errno(event.command);
         if let Some(((_, serial), mut issued)) = self.take_issued(event) {
+            if issued.is_passed_on {
+                output.skip(PASSED_ON);
+                return;
+            }
             let rest = issued.sectors - event.sectors;
             if event.sectors > 0 && rest > 0 {
                 // The device has completed the first part only.
@@ -240,8 +264,12 @@ impl Device {
                 push(event.device, event.sector, &issued, Some((event.ns, errno)), output);
             }
         } else if let Some(queued) = self.take_queued(event) {
+            if queued.is_passed_on {
+                output.skip(PASSED_ON);
+                return;
+            }
             let (sectors, process, command, op) = (event.sectors, queued.process, queued.command, queued.op);
-            let issued = Issued { sectors, ns: queued.ns, queued_ns: None, process, command, op };
+            let issued = Issued { sectors, ns: queued.ns, queued_ns: None, process, command, op, is_passed_on: false };
             push(event.device, event.sector, &issued, Some((event.ns, errno)), output);
             output.skip("requests of a device that does not issue them, so that they start when they are queued");
         } else {
@@ -257,10 +285,40 @@ impl Device {
     }
 }
 
-/// Returns the number of events that the kernel's tracer says it has lost.
+/// Splits a line into its columns.
+fn parsed(line: &[u8]) -> Result<Event<'_>, &'static str> {
+    let mut parts = words(line);
+    let mut next = || parts.next().ok_or(COLUMNS);
+    let (device, cpu, third) = (next()?, next()?, next()?);
+    let (sequence, time) = if third.contains(&b'.') { (&b"0"[..], third) } else { (third, next()?) };
+    let ns = seconds_ns(time).ok_or(COLUMNS)?;
+    let process = next()?;
+    let (major, minor) = split_at_byte(device, b',').ok_or(COLUMNS)?;
+    for number in [major, minor, cpu, sequence, process] {
+        unsigned(number).ok_or(COLUMNS)?;
+    }
+    let (action, kind) = (next()?, next()?);
+    let rest = rest_after(line, kind);
+    let (sector, sectors, command) = place(rest);
+    let process = unsigned(process).ok_or(COLUMNS)?;
+    let is_command = sectors == 0 && memchr::memchr(b'(', rest).is_some();
+    Ok(Event { device, ns, process, action, kind, sector, sectors, command, is_command, rest })
+}
+
+/// Returns the number of events that a line says are missing in the trace, or `None` if it speaks of something else.
+///
+/// The kernel's tracer says so between events and in its head, blktrace in its summary, and blkparse in its own.
 fn lost_events(line: &[u8]) -> Option<u64> {
-    let rest = &line[memchr::memmem::find(line, b"[LOST ").filter(|_| line.starts_with(b"CPU:"))? + b"[LOST ".len()..];
-    words(rest).next().and_then(unsigned).map(i64::unsigned_abs)
+    let after = |begin: &[u8], word: &[u8]| {
+        let at = memchr::memmem::find(line, word).filter(|_| line.trim_ascii_start().starts_with(begin))? + word.len();
+        let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b',');
+        unsigned(&digits.copied().filter(|byte| *byte != b',').collect::<Vec<_>>()).map(i64::unsigned_abs)
+    };
+    if let Some(at) = memchr::memmem::find(line, WRITTEN).filter(|_| line.starts_with(b"#")) {
+        let (kept, all) = split_at_byte(&line[at + WRITTEN.len()..], b'/')?;
+        return Some(words(all).next().and_then(unsigned)?.abs_diff(unsigned(kept)?));
+    }
+    after(b"CPU:", b"[LOST ").or_else(|| after(b"Total:", b"(dropped ")).or_else(|| after(b"Skips:", b" forward ("))
 }
 
 /// Returns the number of the error that a completion has in square brackets. It is negative, or a negative number in 16 bits.

@@ -17,10 +17,23 @@ pub const IOLOG: Format = Format {
 };
 pub const LATENCIES: Format = Format {
     name: "fio-latencies",
-    about: "latency log of fio 3, with at least five columns: ms, ns, direction, size, offset",
+    about: "latency log of fio 3: ms, ns, direction, size, offset (with log_offset), priority, issue time (with log_issue_time)",
     level: "syscall",
-    reader: || Box::new(Latencies),
+    reader: || Box::new(Latencies::default()),
 };
+pub const OLD_LATENCIES: Format = Format {
+    name: "fio-latencies-3.27",
+    about: "latency log of fio 3.0 to 3.27 with log_offset: ms, ns, direction, size, offset",
+    level: "syscall",
+    reader: || Box::new(Latencies { is_old: true, ..Latencies::default() }),
+};
+/// Largest number of columns of a latency log.
+const MOST_COLUMNS: usize = 8;
+const OTHER_COLUMNS: &str = "has another number of columns than a latency log";
+/// Time in ms since 1970 that tells fio's option `log_unix_epoch` from a time since the beginning of a run.
+const UNIX_MS: i64 = 100_000_000_000;
+const AVERAGES: &str = "the log has averages or maxima of windows of time (log_avg_msec), as sizes of 0 show, and no single \
+    requests; write it without log_avg_msec";
 /// Latest time of an open that stands for a file which was open before. fio does not wait after a time of 0.
 const HEAD_US: i64 = 1;
 
@@ -148,7 +161,12 @@ impl Iolog {
 }
 
 /// A log of latencies. A line is written when its request is completed.
-struct Latencies;
+#[derive(Default)]
+struct Latencies {
+    /// Whether the fifth column is an offset, and not a priority, because fio did not write priorities.
+    is_old: bool,
+    is_unix: bool,
+}
 
 impl Reader for Latencies {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
@@ -156,15 +174,32 @@ impl Reader for Latencies {
             output.skip(EMPTY);
             return Ok(());
         }
-        let mut columns = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        let mut next = || columns.next().and_then(unsigned);
-        let (Some(ms), Some(latency_ns), Some(direction), Some(length)) = (next(), next(), next(), next()) else {
+        let mut columns = [&b""[..]; MOST_COLUMNS];
+        let mut count = 0;
+        for column in line.split(|byte| *byte == b',') {
+            *columns.get_mut(count).ok_or(OTHER_COLUMNS)? = column.trim_ascii();
+            count += 1;
+        }
+        let at = |place: usize| unsigned(columns[place]);
+        let (Some(ms), Some(latency_ns), Some(direction), Some(length)) = (at(0), at(1), at(2), at(3)) else {
             return Err("lacks the columns of a latency log");
         };
-        let Some(offset) = next() else {
-            output.refusal =
-                Some("the log has four columns, as older versions of fio write it, and may be in us or ns; write it with fio 3");
+        if length == 0 || direction > 2 && length <= 2 && at(4) == Some(0) {
+            // With log_window_value=both, an average and a maximum are before the direction.
+            output.refusal = Some(AVERAGES);
             return Ok(());
+        }
+        let offset = match (count, self.is_old) {
+            (4, _) => {
+                output.refusal = Some(
+                    "the log has four columns, as older versions of fio write it, and may be in us or ns; write it with fio 3",
+                );
+                return Ok(());
+            }
+            (5, true) | (6 | 7, false) => Some(at(4).ok_or("has an offset that is no number")?),
+            (5, false) if is_priority(columns[4]) => None,
+            (5, false) => return Err("has a fifth column that is no priority; the format fio-latencies-3.27 has offsets there"),
+            _ => return Err(OTHER_COLUMNS),
         };
         let op: &[u8] = match direction {
             0 => b"read",
@@ -172,11 +207,13 @@ impl Reader for Latencies {
             2 => b"discard",
             _ => return Err("has a direction that is neither 0, 1 nor 2"),
         };
+        self.say(count, ms, output);
+        let issued_ns = at(6).filter(|ns| *ns > 0 && !self.is_unix);
         let row = Row {
             op,
-            start_ns: ms.checked_mul(1_000_000).map(|ns| ns - latency_ns),
+            start_ns: issued_ns.or_else(|| ms.checked_mul(1_000_000).map(|ns| ns - latency_ns)),
             latency_ns: Some(latency_ns),
-            offset: Some(offset),
+            offset,
             length: Some(length),
             ..Row::default()
         };
@@ -185,6 +222,28 @@ impl Reader for Latencies {
     }
 
     fn end(&mut self, output: &mut Output) {
-        output.facts.insert("clock", "time since the beginning of the trace, in whole milliseconds".into());
+        let since = if self.is_unix { "since 1970 in UTC" } else { "time since the beginning of the trace" };
+        output.facts.insert("clock", format!("{since}, in whole milliseconds"));
     }
+}
+
+impl Latencies {
+    /// Says how a line is understood that can be understood in two ways.
+    fn say(&mut self, columns: usize, ms: i64, output: &mut Output) {
+        self.is_unix |= ms >= UNIX_MS;
+        if columns == 5 && !output.facts.contains_key("choice") {
+            let choice = if self.is_old {
+                "the fifth column is taken for the offset, which fio up to 3.27 wrote there with log_offset"
+            } else {
+                "the fifth column is taken for the priority, which fio writes there without log_offset"
+            };
+            output.facts.insert("choice", choice.into());
+        }
+    }
+}
+
+/// Returns whether a column is 0 or 1, or four digits in base 16, as fio writes a priority without and with `log_prio`.
+fn is_priority(column: &[u8]) -> bool {
+    matches!(column, b"0" | b"1")
+        || column.len() == 6 && column.starts_with(b"0x") && column[2..].iter().all(u8::is_ascii_hexdigit)
 }

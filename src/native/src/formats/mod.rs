@@ -60,7 +60,9 @@ pub const FORMATS: &[Format] = &[
     biosnoop::FORMAT,
     blkparse::FORMAT,
     fio::IOLOG,
+    csv::TENCENT,
     fio::LATENCIES,
+    fio::OLD_LATENCIES,
     csv::MSR,
     csv::ALIBABA,
     csv::CLOUD_PHYSICS,
@@ -74,10 +76,10 @@ pub const FORMATS: &[Format] = &[
 /// Number of lines of which `recognise` looks at most.
 const LOOKED_AT: usize = 500;
 
-/// Returns the format whose reader understands the first lines of a trace best. Returns `None` if no reader understands at least
-/// half of them.
-pub fn recognise(head: &[u8]) -> Option<&'static Format> {
-    let tried = FORMATS.iter().enumerate().map(|(order, format)| {
+/// Returns the formats whose readers understand the first lines of a trace best, of which the first one is to be taken. It returns
+/// none if no reader understands at least half of these lines. A request whose values no request has is not understood.
+pub fn recognise(head: &[u8]) -> Vec<&'static Format> {
+    let tried = FORMATS.iter().map(|format| {
         let mut trace = Trace::new(format);
         let cut = head.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(LOOKED_AT).map_or(head.len(), |(at, _)| at + 1);
         trace.feed(&head[..cut]);
@@ -86,10 +88,11 @@ pub fn recognise(head: &[u8]) -> Option<&'static Format> {
             trace.rest.clear();
         }
         trace.end();
-        (trace.understood(), std::cmp::Reverse(order), format)
+        (trace.understood(format.level), format)
     });
-    let (understood, _, format) = tried.max_by_key(|(understood, order, _)| (*understood, *order))?;
-    (understood * 2 >= 1000).then_some(format)
+    let tried: Vec<_> = tried.collect();
+    let best = tried.iter().map(|(understood, _)| *understood).max().unwrap_or(0).max(1000 / 2);
+    tried.into_iter().filter(|(understood, _)| *understood == best).map(|(_, format)| format).collect()
 }
 
 /// A trace that is being read.
@@ -177,10 +180,13 @@ impl Trace {
         }
     }
 
-    /// Returns how many of 1,000 lines the reader has understood. Empty lines do not count.
-    fn understood(&self) -> u64 {
-        let empty = self.output.skipped.get(EMPTY).copied().unwrap_or(0);
-        let (lines, rejected) = (self.output.line - empty, self.output.rejects.len() as u64);
-        ((lines - rejected) * 1000).checked_div(lines).unwrap_or(0)
+    /// Returns how many of 1,000 lines the reader has understood. Empty lines, and those that only add to others, do not count.
+    fn understood(&self, level: &str) -> u64 {
+        let aside = [EMPTY, strace::STACKS, strace::DUMPS].map(|kind| self.output.skipped.get(kind).copied().unwrap_or(0));
+        let lines = self.output.line - aside.iter().sum::<u64>();
+        let wrong = self.output.rejects.len() as u64 + self.output.table.implausible(level);
+        let understood = (lines.saturating_sub(wrong) * 1000).checked_div(lines).unwrap_or(0);
+        // A reader that refuses a trace which another one reads has taken it for something else.
+        understood.saturating_sub(u64::from(self.output.refusal.is_some()))
     }
 }

@@ -1,6 +1,6 @@
 //! The output of a reader: the requests, and a count of everything in the trace that did not become a request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::Table;
 
@@ -32,6 +32,8 @@ pub struct Output {
     pub rejected: BTreeMap<&'static str, Found>,
     /// Numbers of things that are no requests, by kind.
     pub skipped: BTreeMap<String, u64>,
+    /// Kinds among those of `skipped` that happened and should be requests, so that they are said first.
+    pub lacking: BTreeSet<String>,
     /// Contradictions between parts of the trace, by kind.
     pub contradictions: BTreeMap<&'static str, Found>,
     /// Facts about the trace, such as its clock.
@@ -54,6 +56,14 @@ impl Output {
             *known += count;
         } else if count > 0 {
             self.skipped.insert(kind.into(), count);
+        }
+    }
+
+    /// Counts `count` things that happened and are in no request, although they should be.
+    pub fn lack(&mut self, kind: &str, count: u64) {
+        self.skip_many(kind, count);
+        if count > 0 && !self.lacking.contains(kind) {
+            self.lacking.insert(kind.into());
         }
     }
 

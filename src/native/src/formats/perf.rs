@@ -48,7 +48,7 @@ impl Reader for Perf {
         }
         if text.starts_with(b"LOST ") && text.ends_with(b"events!") {
             let count = words(text).nth(1).and_then(unsigned).unwrap_or(1);
-            output.skip_many("lost events", count.unsigned_abs());
+            output.lack("lost events", count.unsigned_abs());
             return Ok(());
         }
         let head = head(text).ok_or(NO_SYNTAX)?;
@@ -179,6 +179,8 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
         b"mmap" => &[b"addr", b"len", b"prot", b"flags", b"fd", b"off"],
         b"msync" => &[b"start", b"len", b"flags"],
         b"chdir" => &[b"filename"],
+        b"sendfile" | b"sendfile64" => &[b"out_fd", b"in_fd", b"offset", b"count"],
+        b"splice" | b"copy_file_range" => &[b"fd_in", b"off_in", b"fd_out", b"off_out", b"len", b"flags"],
         _ => &[],
     }
 }
@@ -193,7 +195,7 @@ fn translated(call: &[u8], inside: &[u8]) -> Vec<u8> {
         _ => false,
     };
     if is_thread {
-        return b"CLONE_THREAD".to_vec();
+        return if call == b"clone" { b"0, CLONE_THREAD".to_vec() } else { b"CLONE_THREAD".to_vec() };
     }
     let value = |name: &[u8]| given.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let mut found = Vec::new();
@@ -241,6 +243,8 @@ fn argument(call: &[u8], name: &[u8], value: &[u8]) -> Vec<u8> {
         (_, b"filename" | b"pathname" | b"path" | b"oldname" | b"newname") => return path(value),
         (b"close_range", b"flags") => b"CLOSE_RANGE_",
         (b"mmap", b"flags") => b"MAP_",
+        (b"mmap", b"prot") => b"PROT_",
+        (b"renameat2", b"flags") => b"RENAME_",
         (b"fcntl", b"cmd") => b"F_",
         (b"fcntl", b"arg") if value == b"CLOEXEC" => b"FD_",
         (b"open" | b"openat" | b"dup3", b"flags") | (b"fcntl", b"arg") => b"O_",

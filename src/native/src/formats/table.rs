@@ -3,6 +3,13 @@
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+const SECTOR_BYTES: i64 = 512;
+const NS_PER_DAY: i64 = 86_400_000_000_000;
+const NS_PER_CENTURY: u64 = 36_525 * 86_400_000_000_000;
+/// Number of bytes that a call or a request to a block device does not exceed. Requests to devices are much smaller in fact.
+const LARGEST_CALL: i64 = (1 << 32) - 1;
+const LARGEST_BLOCK: i64 = 1 << 30;
+
 /// One request of a trace. Times are in ns of the trace's own clock, and places and lengths in bytes.
 ///
 /// Each field is a column of the requests table, which `docs/data.md` describes.
@@ -147,7 +154,10 @@ impl Table {
     const INTEGERS: [&str; 10] =
         ["start_ns", "latency_ns", "queued_ns", "thread", "process", "offset", "length", "flags", "result", "errno"];
     const TEXTS: [&str; 7] = ["op", "call", "thread_name", "volume", "file", "renamed", "storing"];
+    const START: usize = 0;
+    const LATENCY: usize = 1;
     const OFFSET: usize = 5;
+    const LENGTH: usize = 6;
 
     /// Adds a request and returns its number, which counts all requests of the trace from 0.
     pub fn push(&mut self, row: &Row) -> usize {
@@ -189,6 +199,25 @@ impl Table {
             set_bit(&mut column.known, row);
         }
         true
+    }
+
+    /// Returns how many of the requests that have not been taken have values that no request has.
+    ///
+    /// Their times lie more than a century after the first one's, they took longer than a day, or they read or wrote more bytes
+    /// than a request can, or, on a block device, no whole sectors.
+    pub fn implausible(&self, level: &str) -> u64 {
+        let first_ns = self.integers[Self::START].get(0);
+        let (most, unit) = if level == "block" { (LARGEST_BLOCK, SECTOR_BYTES) } else { (LARGEST_CALL, 1) };
+        let is_wrong = |row: &usize| {
+            let [start_ns, latency_ns, length] = [Self::START, Self::LATENCY, Self::LENGTH].map(|at| self.integers[at].get(*row));
+            let op = self.texts[0].codes.get(*row).and_then(|code| self.texts[0].known.get(usize::try_from(code).ok()?));
+            let moves = op.is_some_and(|op| matches!(&**op, b"read" | b"write"));
+            let is_sized = |length: i64| (0..=most).contains(&length) && length % unit == 0 && (length > 0 || unit == 1);
+            start_ns.zip(first_ns).is_some_and(|(ns, first)| ns.abs_diff(first) > NS_PER_CENTURY)
+                || latency_ns.is_some_and(|ns| !(0..=NS_PER_DAY).contains(&ns))
+                || moves && length.is_some_and(|length| !is_sized(length))
+        };
+        (0..self.rows).filter(is_wrong).count() as u64
     }
 
     /// Returns the number of requests that have not been taken.

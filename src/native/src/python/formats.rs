@@ -110,6 +110,12 @@ impl TraceReader {
         self.trace.output.skipped.clone()
     }
 
+    /// Kinds among those of `skipped` that happened and should be requests.
+    #[getter]
+    fn lacking(&self) -> Vec<String> {
+        self.trace.output.lacking.iter().cloned().collect()
+    }
+
     /// Facts about the trace, such as its clock.
     #[getter]
     fn facts(&self) -> BTreeMap<&'static str, String> {
@@ -135,8 +141,8 @@ pub fn trace_formats() -> Vec<(&'static str, &'static str, &'static str)> {
     FORMATS.iter().map(|format| (format.name, format.about, format.level)).collect()
 }
 
-/// Returns the name of the format that fits the first bytes of a trace best, or None if none fits.
+/// Returns the names of the formats that fit the first bytes of a trace best. The first one is to be taken.
 #[pyfunction]
-pub fn recognise_trace(head: &[u8]) -> Option<&'static str> {
-    recognise(head).map(|format| format.name)
+pub fn recognise_trace(head: &[u8]) -> Vec<&'static str> {
+    recognise(head).into_iter().map(|format| format.name).collect()
 }

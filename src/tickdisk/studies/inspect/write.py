@@ -46,6 +46,7 @@ def write_inspected(
         confidence=percent(1 - results.shown.alpha),
         said=[f"{reference.load}: {reference.said}" for reference in results.references],
         counts=[_counted(count) for count in counts],
+        first=[sentence for count in counts for sentence in count.first],
         replayed=None if replayed is None else _replayed(replayed),
     )
     write_text(output, text)
@@ -96,8 +97,8 @@ def inspected_as_json(results: Results, counts: list[Counts], replayed: Replayed
     number that is not known is null.
     """
     found: dict[str, Any] = {
-        "loads": [_described(one) for one in results.descriptions],
         "traces": [count.as_json() for count in counts],
+        "loads": [_described(one) for one in results.descriptions],
     }
     if replayed is not None:
         costs = {str(op): _row(row) for op, row in replayed.costs.iterrows()}

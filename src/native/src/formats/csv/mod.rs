@@ -6,6 +6,7 @@ mod hfplayer;
 mod mqsim;
 mod msr;
 mod systor;
+mod tencent;
 
 pub use alibaba::ALIBABA;
 pub use cloudphysics::CLOUD_PHYSICS;
@@ -13,6 +14,7 @@ pub use hfplayer::HFPLAYER;
 pub use mqsim::MQSIM;
 pub use msr::MSR;
 pub use systor::SYSTOR;
+pub use tencent::TENCENT;
 
 use super::number::unsigned;
 use super::output::Output;
@@ -28,6 +30,8 @@ const LENGTH: &str = "has a size that is no number";
 const OPERATION: &str = "has an operation that is neither a read nor a write";
 const LATENCY: &str = "has a latency that is no number";
 const SINCE_1970: &str = "since 1970 in UTC";
+/// Begin of 1990 in ns since 1970, before which nobody took a trace.
+const NS_UNTIL_1990: i64 = 631_152_000_000_000_000;
 const SINCE_BEGINNING: &str = "time since the beginning of the trace";
 
 /// A format with one request a line.
@@ -61,6 +65,9 @@ impl<L: List> Reader for ListReader<L> {
         let row = self.list.row(line, output)?;
         if row.start_ns < self.last_ns {
             output.contradict("the clock runs backwards");
+        }
+        if L::CLOCK == SINCE_1970 && self.last_ns.is_none() && row.start_ns.is_some_and(|ns| ns < NS_UNTIL_1990) {
+            output.contradict("the times are before 1990, so their unit or their beginning is another than the format's");
         }
         self.last_ns = row.start_ns;
         output.table.push(&row);

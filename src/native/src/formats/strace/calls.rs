@@ -111,6 +111,14 @@ impl Call {
     }
 }
 
+impl Call {
+    /// For each descriptor of a call that copies bytes: its position, that of its offset, and whether the bytes are written to it.
+    pub fn copies(&self) -> [(usize, usize, bool); 2] {
+        // sendfile names the target first, and gives no offset for it.
+        if self.offset == Some(2) { [(0, usize::MAX, true), (1, 2, false)] } else { [(0, 1, false), (2, 3, true)] }
+    }
+}
+
 const CALLS: &[Call] = &[
     call("read", "read", Role::Request).fd(0).length(2).moves(),
     call("write", "write", Role::Request).fd(0).length(2).moves(),
@@ -155,8 +163,8 @@ const CALLS: &[Call] = &[
     call("mmap2", "mmap", Role::MapPages).length(1).flags(3).fd(4).offset(5),
     call("chdir", "", Role::ChangeFolder).path(0),
     call("fchdir", "", Role::ChangeFolder).fd(0),
-    call("clone", "", Role::Fork),
-    call("clone3", "", Role::Fork),
+    call("clone", "", Role::Fork).flags(1),
+    call("clone3", "", Role::Fork).flags(0),
     call("fork", "", Role::Fork),
     call("vfork", "", Role::Fork),
     call("execve", "", Role::Execute).path(0),
@@ -179,12 +187,13 @@ const CALLS: &[Call] = &[
     call("pipe", "", Role::OpenOther).buffers(0),
     call("pipe2", "", Role::OpenOther).buffers(0),
     call("socketpair", "", Role::OpenOther).buffers(3),
-    call("sendfile", "", Role::NotFollowed),
-    call("sendfile64", "", Role::NotFollowed),
-    call("splice", "", Role::NotFollowed),
-    call("fallocate", "", Role::NotFollowed),
-    call("copy_file_range", "", Role::NotFollowed),
+    call("sendfile", "", Role::NotFollowed).fd(0).offset(2),
+    call("sendfile64", "", Role::NotFollowed).fd(0).offset(2),
+    call("splice", "", Role::NotFollowed).fd(0).offset(1),
+    call("copy_file_range", "", Role::NotFollowed).fd(0).offset(1),
+    call("fallocate", "", Role::NotFollowed).fd(0),
     call("io_uring_enter", "", Role::NotFollowed),
+    call("io_submit", "", Role::NotFollowed),
 ];
 
 /// Returns the calls by name.
@@ -205,7 +214,13 @@ pub fn value_of(name: &[u8]) -> i64 {
         b"O_CLOEXEC" => O_CLOEXEC,
         b"O_SYNC" => O_SYNC,
         b"O_TMPFILE" => 0o20_200_000,
-        b"O_WRONLY" | b"FD_CLOEXEC" | b"F_GETFD" | b"SEEK_CUR" => 1,
+        b"O_WRONLY" | b"FD_CLOEXEC" | b"F_GETFD" | b"SEEK_CUR" | b"MAP_SHARED" => 1,
+        b"MAP_SHARED_VALIDATE" => 3,
+        b"MAP_ANONYMOUS" => MAP_ANONYMOUS,
+        b"PROT_WRITE" => PROT_WRITE,
+        b"RENAME_EXCHANGE" => RENAME_EXCHANGE,
+        b"CLONE_THREAD" => CLONE_THREAD,
+        b"PR_SET_NAME" => PR_SET_NAME,
         b"F_SETFD" => F_SETFD,
         b"F_GETFL" => 3,
         b"F_SETFL" => F_SETFL,
@@ -236,5 +251,11 @@ pub const RWF_SYNC: i64 = 4;
 pub const SEEK_END: i64 = 2;
 pub const AT_FDCWD: i64 = -100;
 pub const CLOSE_RANGE_CLOEXEC: i64 = 4;
+pub const MAP_SHARED: i64 = 1;
+pub const MAP_ANONYMOUS: i64 = 0x20;
+pub const PROT_WRITE: i64 = 2;
+pub const RENAME_EXCHANGE: i64 = 2;
+pub const CLONE_THREAD: i64 = 0x10000;
+pub const PR_SET_NAME: i64 = 15;
 /// Stands for all other commands of fcntl.
 const OTHER_COMMAND: i64 = 1 << 20;

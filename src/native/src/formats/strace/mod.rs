@@ -1,7 +1,8 @@
-//! The output of strace, with and without each of its options that change the form of lines: `-f`, `-t`, `-tt`, `-ttt`, `-r`, `-T`,
-//! `-y`, `-yy`, `-Y`, `-x`, `-C`.
+//! The output of strace, with and without each of its options that change the form of lines: `-C`, `-f`, `-i`, `-k`, `-n`, `-N`, `-r`,
+//! `-t`, `-T`, `-x`, `-X`, `-y`, `-Y`, their doubles, and those that have only a long name.
 
 mod calls;
+mod clock;
 mod errno;
 mod files;
 mod names;
@@ -14,13 +15,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::output::Output;
 use super::{EMPTY, Format, Reader};
 use calls::{Call, Role};
+use clock::Clock;
 use files::Target;
 use state::{Made, State};
-use syntax::{Number, Stamp, arguments, beginning, end, took};
+use syntax::{Beginning, Number, Stamp, addition, arguments, beginning, begins_call, end, took, unescaped, without_colours};
+pub use syntax::{DUMPS, STACKS};
 
 pub const FORMAT: Format = Format {
     name: "strace",
-    about: "output of strace, with or without -f, -t, -tt, -ttt, -r, -T, -y and -yy",
+    about: "output of strace, with any of its options that change the form of lines",
     level: "syscall",
     reader: || Box::new(Strace::default()),
 };
@@ -28,9 +31,6 @@ const UNFINISHED: &[u8] = b"<unfinished ...>";
 const DETACHED: &[u8] = b"<detached ...>";
 const NO_SYNTAX: &str = "has a form that strace does not write";
 const NO_NUMBER: &str = "lacks a process number, which other lines have";
-const NS_PER_DAY: i64 = 86_400_000_000_000;
-/// Time by which the ends of calls may be later than strace's times tell.
-const TOLERANCE_NS: i64 = 1_000_000;
 /// Number of lines of a new thread that wait for the line that tells which process it belongs to.
 const MOST_WAITING: usize = 1 << 16;
 
@@ -65,6 +65,7 @@ struct Pending {
 struct Waiting {
     line: u64,
     ns: Option<i64>,
+    name: Vec<u8>,
     body: Vec<u8>,
 }
 
@@ -86,19 +87,11 @@ pub struct Strace {
     /// Threads that have not ended, if lines have their numbers in brackets.
     living: FxHashSet<i64>,
     attached: FxHashSet<i64>,
+    /// Thread of the line before, if its call had not ended there.
+    suspended: Option<i64>,
     is_summary: bool,
     /// End of the last call of each thread, as far as its line tells it.
     ends: FxHashMap<i64, i64>,
-}
-
-/// The time of the trace, which goes on from line to line.
-#[derive(Default)]
-struct Clock {
-    name: &'static str,
-    last_ns: i64,
-    days_ns: i64,
-    /// Unit of the times, which is a second with option `-t`.
-    tolerance_ns: i64,
 }
 
 impl Default for Strace {
@@ -116,41 +109,20 @@ impl Default for Strace {
             has_bare_numbers: false,
             living: FxHashSet::default(),
             attached: FxHashSet::default(),
+            suspended: None,
             is_summary: false,
             ends: FxHashMap::default(),
         }
     }
 }
 
-impl Clock {
-    fn advance(&mut self, stamp: Stamp, output: &mut Output) -> Option<i64> {
-        let (name, mut ns) = match stamp {
-            Stamp::None => return None,
-            Stamp::Unix(ns) => ("since 1970 in UTC", ns),
-            Stamp::OfDay(ns) => ("local time of day", ns + self.days_ns),
-            Stamp::Relative(ns) => ("sum of the relative times of all lines before", self.last_ns.saturating_add(ns)),
-        };
-        if matches!(stamp, Stamp::OfDay(_)) && ns < self.last_ns - NS_PER_DAY / 2 {
-            self.days_ns += NS_PER_DAY;
-            ns += NS_PER_DAY;
-        }
-        if self.name.is_empty() {
-            self.name = name;
-            // The first time tells the unit, and a later one with a fraction corrects it.
-            self.tolerance_ns = 1_000_000_000;
-        } else if ns < self.last_ns {
-            output.contradict("the clock runs backwards");
-        }
-        if ns % 1_000_000_000 != 0 {
-            self.tolerance_ns = TOLERANCE_NS;
-        }
-        self.last_ns = ns;
-        Some(ns)
-    }
-}
-
 impl Reader for Strace {
     fn line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
+        let line = &*without_colours(line);
+        if let Some(kind) = addition(line) {
+            output.skip(kind);
+            return Ok(());
+        }
         if !self.broken.is_empty() {
             let whole = [std::mem::take(&mut self.broken), line.trim_ascii_start().to_vec()].concat();
             return self.whole_line(&whole, output);
@@ -182,7 +154,9 @@ impl Reader for Strace {
 
 impl Strace {
     fn whole_line(&mut self, line: &[u8], output: &mut Output) -> Result<(), &'static str> {
-        let (number, stamp, body) = beginning(line);
+        let Beginning { number, name, stamp, rest: body } = beginning(line);
+        // Another trace may follow the summary of one.
+        self.is_summary &= !(begins_call(body) && body[0].is_ascii_alphabetic());
         if self.is_summary || body.starts_with(b"% time ") {
             self.is_summary = true;
             output.skip("lines of the summary");
@@ -198,13 +172,35 @@ impl Strace {
             output.skip("messages of strace");
             return Ok(());
         }
+        let before = self.suspended.take();
+        if let (Number::None, Stamp::None, Some(thread), false) = (number, stamp, before, begins_call(body)) {
+            // With option -z and others, the rest of a call follows in a line of its own.
+            let Some(name) = self.pending.get(&thread).map(|pending| &pending.name) else { return Err(NO_SYNTAX) };
+            let body = [b"<... ", name.as_slice(), b" resumed>", body].concat();
+            return self.body(thread, None, &body, output);
+        }
         let thread = self.thread(number)?;
         let ns = self.clock.advance(stamp, output);
         if self.forks > 0 && !self.state.knows(thread) && self.waiting_lines < MOST_WAITING {
             self.waiting_lines += 1;
-            let waiting = Waiting { line: output.line, ns, body: body.into() };
+            let waiting = Waiting { line: output.line, ns, name: name.into(), body: body.into() };
             self.waiting.entry(thread).or_default().push(waiting);
             return Ok(());
+        }
+        self.named_body(thread, name, ns, body, output)
+    }
+
+    /// Reads a line after its number and time, of a thread whose name is an empty text if the line does not have it.
+    fn named_body(
+        &mut self,
+        thread: i64,
+        name: &[u8],
+        ns: Option<i64>,
+        body: &[u8],
+        output: &mut Output,
+    ) -> Result<(), &'static str> {
+        if !name.is_empty() {
+            self.state.know_name(thread, &unescaped(name));
         }
         self.body(thread, ns, body, output)
     }
@@ -348,6 +344,7 @@ impl Strace {
 
     /// Keeps a call until its end is read. A call that closes a descriptor has its effect now.
     fn suspend(&mut self, thread: i64, mut pending: Pending) {
+        self.suspended = Some(thread);
         if let Some(call) = pending.call {
             self.forks += usize::from(call.role == Role::Fork);
             if pending.target.is_none() {
@@ -442,7 +439,7 @@ impl Strace {
         for waiting in self.waiting.remove(&thread).unwrap_or_default() {
             self.waiting_lines -= 1;
             output.line = waiting.line;
-            if let Err(reason) = self.body(thread, waiting.ns, &waiting.body, output) {
+            if let Err(reason) = self.named_body(thread, &waiting.name, waiting.ns, &waiting.body, output) {
                 output.reject(reason, &waiting.body);
             }
         }

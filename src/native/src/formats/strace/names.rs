@@ -12,8 +12,9 @@ pub fn file_name(name: &[u8]) -> Option<Path> {
         Some(_) => return None,
         None => memchr::memmem::rfind(name, b"<block ").map_or(name, |at| &name[..at]),
     };
-    let name = name.strip_suffix(b" (deleted)").unwrap_or(name);
-    (name.first() == Some(&b'/')).then(|| unescaped(name).into())
+    let name = unescaped(name);
+    let name = name.strip_suffix(b" (deleted)").unwrap_or(&name);
+    (name.first() == Some(&b'/')).then(|| name.into())
 }
 
 /// Returns the file of a descriptor, from its name in the line or from what has been opened.

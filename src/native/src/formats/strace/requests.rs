@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use super::calls::{CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, O_CLOEXEC, O_EXCL, O_TRUNC, Role, SEEK_END};
+use super::calls::{
+    CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, MAP_ANONYMOUS, MAP_SHARED, O_CLOEXEC, O_EXCL,
+    O_TRUNC, PROT_WRITE, RENAME_EXCHANGE, Role, SEEK_END,
+};
 use super::files::{Mapping, OpenFile, Path, Target};
 use super::names::{file_name, path_of, target_of};
-use super::state::{Made, State};
-use super::syntax::{buffers_length, has_flag, number, pair, string};
+use super::state::{Made, State, UNOPENED};
+use super::syntax::{buffers_length, number, pair, string};
 use crate::formats::output::Output;
 use crate::formats::table::Row;
 
 const ARGUMENTS: &str = "has other arguments than the call has";
 const PAGE_BYTES: i64 = 4096;
+/// Position of the argument of a mapping that tells what it is for.
+const PROTECTION: usize = 2;
 
 impl State {
     pub(super) fn request(&mut self, made: &Made, result: i64, output: &mut Output) -> Result<(), &'static str> {
@@ -38,7 +43,7 @@ impl State {
         }
         let folder = call.renamed.and_then(|at| made.arguments.get(at.checked_sub(1)?)).filter(|_| call.fd.is_some());
         // Two files that exchange their names have no new name.
-        let exchanges = call.renamed.is_some() && made.arguments.all().any(|word| has_flag(word, b"RENAME_EXCHANGE"));
+        let exchanges = word(call.renamed.map(|at| at + 1)).is_some_and(|flags| number(flags) & RENAME_EXCHANGE != 0);
         let renamed = word(call.renamed).filter(|_| !exchanges).and_then(|text| path_of(process, folder, text));
         let length = match word(call.buffers) {
             Some(buffers) => buffers_length(buffers),
@@ -64,12 +69,12 @@ impl State {
         let mut waits = None;
         let mut is_request = true;
         match call.role {
-            Role::Open if result >= 0 => self.open(made, result, file.as_ref(), row.flags.unwrap_or(0)),
+            Role::Open if result >= 0 => self.open(made, result, file.as_ref(), row.flags.unwrap_or(0), output),
             // If the call began on another line, the descriptor was closed there, and may be another file's by now.
             Role::Close if made.target.is_none() => self.process(made.thread).close(word(call.fd).map_or(-1, number)),
             Role::Duplicate | Role::Fcntl => is_request = self.duplicate(made, result, &target),
             Role::Seek | Role::LongSeek => row.offset = self.seek(made, result, &target, output),
-            Role::Map | Role::MapPages => row.offset = self.map(made, result, file.as_ref()),
+            Role::Map | Role::MapPages => row.offset = self.map(made, result, file.as_ref(), output),
             Role::SyncMap => {
                 let found = self.process(made.thread).mapped(row.offset.unwrap_or(0));
                 row.offset = found.as_ref().map(|(_, offset)| *offset);
@@ -121,7 +126,7 @@ impl State {
             Target::File(_) => return true,
             _ if !by_descriptor || made.call.is_only_of_files && result >= 0 => return true,
             Target::NotAFile => "calls on descriptors that are not files",
-            Target::Unknown => "calls on descriptors that the trace does not open",
+            Target::Unknown => UNOPENED,
         };
         self.leave_out(reason);
         false
@@ -154,18 +159,59 @@ impl State {
         position.ok_or(None)
     }
 
-    fn open(&mut self, made: &Made, result: i64, file: Option<&Path>, flags: i64) {
+    fn open(&mut self, made: &Made, result: i64, file: Option<&Path>, flags: i64, output: &mut Output) {
         let named = made.end.name.map(file_name);
         let target = match (named, file) {
             (Some(None), _) => Target::NotAFile,
             (Some(Some(path)), _) => Target::File(OpenFile::new(path, Some(flags), Some(0))),
             (None, Some(path)) => Target::File(OpenFile::new(Arc::clone(path), Some(flags), Some(0))),
-            (None, None) => Target::Unknown,
+            (None, None) => {
+                output.lack("opened files whose names are not in the trace", 1);
+                Target::Unknown
+            }
         };
         if let (Target::File(open), true) = (&target, flags & (O_TRUNC | O_EXCL) != 0) {
             self.sizes.set(&open.path, Some(0));
         }
         self.process(made.thread).set(result, target, flags & O_CLOEXEC != 0);
+    }
+
+    /// Takes in a call that moves bytes, or changes a file, without a request that tells where.
+    pub(super) fn not_followed(&mut self, made: &Made, result: i64, output: &mut Output) {
+        let (name, moved) = (made.call.name, result.max(0));
+        let submits = |to: &str| format!("submissions to {to}, whose requests are not in the trace");
+        match (name, made.call.fd) {
+            ("io_uring_enter", _) => output.lack(&submits("io_uring"), moved.unsigned_abs()),
+            (_, None) => output.lack(&submits("Linux's asynchronous I/O"), moved.unsigned_abs()),
+            ("fallocate", _) => {
+                output.lack("calls of fallocate, which change files and are in no request", u64::from(result == 0))
+            }
+            _ if self.copy(made, moved) => {
+                output.lack(&format!("bytes that {name} moved, which are in no request"), moved.unsigned_abs());
+            }
+            _ => {}
+        }
+    }
+
+    /// Moves the positions between which a call copies bytes. Returns whether one of its descriptors may be a file's.
+    fn copy(&mut self, made: &Made, bytes: i64) -> bool {
+        let (is_counted, mut is_of_file) = (self.process(made.thread).is_counted, false);
+        for (at, offset_at, is_written) in made.call.copies() {
+            let Some(word) = made.arguments.get(at) else { continue };
+            let target = target_of(self.process(made.thread), word);
+            is_of_file |= is_counted && !matches!(target, Target::NotAFile);
+            if let Target::File(open) = target {
+                let is_placed = made.arguments.get(offset_at).is_some_and(|word| word != b"NULL" && word != b"0");
+                let end = open.position().filter(|_| !is_placed).map(|position| position + bytes);
+                if !is_placed {
+                    open.move_to(end);
+                }
+                if is_written {
+                    self.sizes.extend(&open.path, end);
+                }
+            }
+        }
+        is_of_file
     }
 
     pub(super) fn open_other(&mut self, made: &Made, result: i64) {
@@ -230,7 +276,7 @@ impl State {
     }
 
     /// Takes in a mapping of a file, and returns its offset in the file.
-    fn map(&mut self, made: &Made, result: i64, file: Option<&Path>) -> Option<i64> {
+    fn map(&mut self, made: &Made, result: i64, file: Option<&Path>, output: &mut Output) -> Option<i64> {
         let at = |position: Option<usize>| position.and_then(|at| made.arguments.get(at)).map_or(0, number);
         let printed = at(made.call.offset);
         // Old versions of strace print the number of a page, and new ones a number of bytes, which is a multiple of a page.
@@ -239,6 +285,9 @@ impl State {
         if let (true, Some(path)) = (result > 0, file) {
             let mapping = Mapping { start: result, length: at(made.call.length), offset, path: Arc::clone(path) };
             self.process(made.thread).map(mapping);
+            if at(made.call.flags) & MAP_SHARED != 0 && made.arguments.get(PROTECTION).map_or(0, number) & PROT_WRITE != 0 {
+                output.lack("mappings of files through which a program may write unseen", 1);
+            }
         }
         Some(offset)
     }
@@ -249,7 +298,7 @@ fn is_of_no_file(made: &Made) -> bool {
     let word = |at: Option<usize>| at.and_then(|at| made.arguments.get(at));
     matches!(made.call.role, Role::Map | Role::MapPages)
         && (word(made.call.fd).is_some_and(|fd| number(fd) < 0)
-            || word(made.call.flags).is_some_and(|flags| has_flag(flags, b"MAP_ANONYMOUS")))
+            || word(made.call.flags).is_some_and(|flags| number(flags) & MAP_ANONYMOUS != 0))
 }
 
 fn without_brackets(word: &[u8]) -> &[u8] {

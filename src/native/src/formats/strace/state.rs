@@ -4,14 +4,17 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use super::Snapshot;
-use super::calls::{Call, O_CLOEXEC, Role};
+use super::calls::{CLONE_THREAD, Call, O_CLOEXEC, PR_SET_NAME, Role};
 use super::files::{Mapping, OpenFile, Path, Process, Sizes, Target};
 use super::names::target_of;
-use super::syntax::{Arguments, End, has_flag, number, string};
+use super::syntax::{Arguments, End, number, string};
 use crate::formats::output::Output;
 
 /// Longest name of a thread, which the kernel cuts off.
 const LONGEST_NAME: usize = 15;
+
+/// Reads, writes and others of which it is not known whether their descriptors are those of files.
+pub(super) const UNOPENED: &str = "calls on descriptors that the trace does not open";
 
 /// A call that has ended.
 pub struct Made<'a> {
@@ -123,7 +126,7 @@ impl State {
 
     pub fn end(&mut self, output: &mut Output) {
         for (reason, count) in self.left_out.drain() {
-            output.skip_many(reason, count);
+            if reason == UNOPENED { output.lack(reason, count) } else { output.skip_many(reason, count) }
         }
         for (name, count) in self.others.drain() {
             output.skip_many(&format!("call {name}"), count);
@@ -174,7 +177,8 @@ impl State {
             Role::Prctl if result == 0 => self.name(made),
             Role::OpenOther if result >= 0 => self.open_other(made, result),
             Role::CloseRange if result == 0 => self.close_range(made),
-            Role::Execute | Role::Prctl | Role::OpenOther | Role::CloseRange | Role::NotFollowed => {}
+            Role::NotFollowed => self.not_followed(made, result, output),
+            Role::Execute | Role::Prctl | Role::OpenOther | Role::CloseRange => {}
             _ => return self.request(made, result, output).map(|()| None),
         }
         Ok(None)
@@ -184,7 +188,9 @@ impl State {
         if result <= 0 {
             return None;
         }
-        let is_thread = made.arguments.all().any(|word| has_flag(word, b"CLONE_THREAD"));
+        let result = made.end.thread.unwrap_or(result);
+        let flags = made.call.flags.and_then(|at| made.arguments.get(at));
+        let is_thread = flags.is_some_and(|flags| number(flags) & CLONE_THREAD != 0);
         let parent = self.process_of(made.thread);
         let (name, is_known) = (Arc::clone(&self.threads[&made.thread].name), self.threads[&made.thread].is_known);
         if is_thread {
@@ -210,7 +216,7 @@ impl State {
     }
 
     fn name(&mut self, made: &Made) {
-        if made.arguments.get(0) == Some(b"PR_SET_NAME")
+        if made.arguments.get(0).is_some_and(|option| number(option) == PR_SET_NAME)
             && let Some((name, _)) = made.arguments.get(1).and_then(string)
             && let Some(thread) = self.threads.get_mut(&made.thread)
         {
