@@ -54,6 +54,21 @@ def test_an_unknown_device_lists_the_known_ones() -> None:
     assert "unknown device floppy; known are memory, " in one_sentence(run("tickdisk", "device", "up", "floppy"))
 
 
+def test_an_argument_in_the_wrong_place_is_shown_in_the_right_one() -> None:
+    done = run("tickdisk", "device", "stall", "hdd", "500")
+    assert done.returncode == 2
+    assert "Write: tickdisk device stall 500 hdd" in " ".join(done.stderr.replace("\u2502", " ").split())
+    done = run("tickdisk", "device", "stall", "hdd", "soon")
+    assert done.returncode == 2
+    assert "Write:" not in done.stderr
+
+
+@pytest.mark.parametrize(("file_system", "least"), [("xfs", "300M"), ("btrfs", "109M")])
+def test_the_least_size_of_a_file_system_is_known_before_it_is_made(file_system: str, least: str) -> None:
+    said = one_sentence(run("tickdisk", "device", "up", "sata_ssd", "--file-system", file_system, "--size", "96M"))
+    assert said == f"tickdisk: {file_system} needs at least {least}, and the device has 96M; give {least} or more"
+
+
 def test_a_negative_latency_names_file_device_and_key(tmp_path: Path) -> None:
     path = tmp_path / "devices.yaml"
     path.write_text("mine: {read_latency_ns: -5, write_latency_ns: 1, flush_latency_ns: 1}\n")

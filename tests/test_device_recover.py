@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from conftest import BIN
 
 from tickdisk import device
 from tickdisk.device import record as records
@@ -304,3 +305,30 @@ def test_a_broken_record_is_named() -> None:
             device.recover()
     finally:
         path.unlink()
+
+
+def test_all_commands_agree_on_a_device_that_another_namespace_holds() -> None:
+    def call(*words: str) -> tuple[int, str]:
+        done = subprocess.run([BIN / "tickdisk", "device", *words], capture_output=True, text=True, check=False, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    name = f"held-{os.getpid()}"
+    assert call("up", "plain_disk", "--size", "64M", "--name", name)[0] == 0
+    holder = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sleep", "1000"])
+    try:
+        while Path(f"/proc/{holder.pid}/ns/mnt").stat().st_ino == Path("/proc/self/ns/mnt").stat().st_ino:
+            time.sleep(0.01)
+        said = [call(*words) for words in (("down",), ("status",), ("stall", "5"), ("set", "hdd"), ("recover",), ("down", name))]
+        said.append(call("up", "plain_disk", "--size", "64M", "--name", name))
+    finally:
+        holder.kill()
+        holder.wait()
+    for code, text in said:
+        assert code in (1, 2), text
+        assert f"{name}: down, but still in use: loop device /dev/loop" in text
+        assert f"(processes: {holder.pid}); when they have closed it, `tickdisk device recover` removes the rest" in text
+        assert "nothing was left" not in text
+    code, text = call("recover")
+    assert code == 0, text
+    assert nothing_left(name)
+    assert call("recover") == (0, "nothing was left\n")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from tickdisk import calibrate
 from tickdisk.calibrate import Calibration, DeviceResult, Reason
 from tickdisk.cli.doctor import doctor
-from tickdisk.doctor import Check, Machine, backend_check, examine, load_check, render, tier_checks
+from tickdisk.doctor import Check, Machine, backend_check, checks, examine, load_check, render, tier_checks
 from tickdisk.foundation import host
 from tickdisk.server import SERVERS
 
@@ -29,6 +29,7 @@ FILES = {
     "sys/class/zram-control/hot_add": "",
     "sys/kernel/config/nullb/features": "",
     "usr/share/games/minetest/games/minetest_game": "",
+    "dev/shm/there": "",
     "home/build/tickdisk-players": "",
     "home/build/tickdisk-netcode": "",
     **{f"home/build/{kind.needs.built}": "" for kind in SERVERS.values() if kind.needs.built},
@@ -111,6 +112,14 @@ def test_what_is_lost_is_the_only_thing_reported(
     screen = render(troubled)
     assert ("cannot run here: " + name in screen) == (state == "missing")
     assert not packages or f"apt-get install {' '.join(sorted(packages))}" in screen
+
+
+def test_little_room_in_memory_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "free_bytes", lambda folder: 60_000_000 if folder == machine.root / "dev/shm" else 0)
+    check = by_name(machine)["/dev/shm"]
+    assert check.state == "limited"
+    assert check.detail.startswith("60 MB free: captures are written to a disk")
+    assert "--shm-size=1g" in check.detail
 
 
 def test_a_person_who_is_not_root_is_told(machine: Machine) -> None:

@@ -94,3 +94,19 @@ def test_a_raw_capture_that_was_cut_off_is_one_sentence(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().rpartition(b"\n# ")[0])
     with pytest.raises(TickdiskError, match="is not a complete capture"):
         formats.read([path])
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ("{", "line 1: not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[]", "is not a capture"),
+        ('{"tool": "bpftrace"}', "is not a"),
+    ],
+)
+def test_facts_that_are_none_are_one_sentence(tmp_path: Path, facts: str, message: str) -> None:
+    path = written(tmp_path)
+    path.write_bytes(path.read_bytes().rpartition(b"\n# ")[0] + f"\n# {facts}".encode())
+    with pytest.raises(TickdiskError, match=message):
+        formats.read([path])

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,6 +148,22 @@ def test_a_damaged_table_is_said_to_be_what_it_is(tmp_path: Path, damage: Callab
         table.read("load", path)
     with pytest.raises(TickdiskError, match=rf"load\.parquet {message}.*; mine"):
         table.read_columns(path, ["process"], "mine")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"monotonic_ns": ["soon"], "process": ["a"], "cpu_ns": [2]},
+        {"monotonic_ns": [None], "process": ["a"], "cpu_ns": [2]},
+        {"process": ["a"], "cpu_ns": [2]},
+        {"monotonic_ns": [1.5], "process": ["a"], "cpu_ns": [2]},
+    ],
+)
+def test_a_table_with_other_columns_than_its_name_says_is_refused(tmp_path: Path, columns: dict[str, list[object]]) -> None:
+    arrow = pa.table(columns).replace_schema_metadata(table.stored_schema("load").metadata)
+    pq.write_table(arrow, tmp_path / "load.parquet")
+    with pytest.raises(TickdiskError, match=r"load\.parquet: column monotonic_ns is missing, of another type or has gaps"):
+        table.read("load", tmp_path / "load.parquet")
 
 
 def test_a_child_leaves_command_output_and_exit_code(tmp_path: Path) -> None:

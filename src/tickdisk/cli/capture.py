@@ -1,9 +1,13 @@
 """The command `tickdisk capture`."""
 
+import math
 import os
 import shutil
 import signal
+import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tickdisk.cli.places import check_output_folder
+from tickdisk.cli.sizes import bytes_of
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.memory import LEAST_BYTES, MEMORY, MORE_MEMORY, free_bytes
 from tickdisk.foundation.paths import on_disk
 from tickdisk.foundation.process import state_of
 from tickdisk.foundation.storing import counted
@@ -23,6 +29,12 @@ _POLL_S = 0.1
 _END_LIMIT_S = 2.0
 """Time that the captured command has to end by itself after Ctrl-C, which a terminal sends to it as well."""
 _FILES_SHOWN = 12
+_RESERVE_BYTES = 32 << 20
+"""Room that is left for what the tool writes at its end."""
+_FULL = (
+    "there is no more room for events after {seconds:.0f} s, so the capture ends here and is kept; give more --memory, or a "
+    "folder on a disk by --spill"
+)
 
 
 def capture(
@@ -41,22 +53,40 @@ def capture(
         Literal["auto", "bpftrace", "strace"],
         typer.Option(help="Tool that captures. With auto it is bpftrace where that works, and strace elsewhere."),
     ] = "auto",
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="Time after which the capture ends. A program that it started is asked to end.", min=0.1, max=1e8),
+    ] = None,
+    most_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            help="Most memory for what is captured, e.g. 512M, at which the capture ends. By default, all of /dev/shm.",
+        ),
+    ] = None,
+    spill: Annotated[
+        Path | None,
+        typer.Option(help="Folder for what is captured instead of memory, until the capture ends. It should be on another disk."),
+    ] = None,
 ) -> None:
     """Captures the requests of a process to files and, with bpftrace, what its threads wait for.
 
     It writes tables into a new folder, which `tickdisk replay` and `tickdisk blame` read, and prints a summary. Ctrl-C ends the
-    capture and keeps it. The exit code is that of the captured program, or 0 for a process that ran already.
+    capture and keeps it, and so does memory that is full. The exit code is that of the captured program, or 0 for a process that
+    ran already.
     """
     if (command is None) == (pid is None):
         raise TickdiskError("there is nothing to capture; give either a command after -- or a process by --pid")
     if output.exists():
         raise TickdiskError(f"{output} exists already; remove it or name another folder")
     check_output_folder(output)
+    most_bytes = math.inf if most_memory is None else bytes_of(most_memory, "--memory")
+    limits = _Limits(math.inf if seconds is None else seconds, most_bytes if spill is None else math.inf)
     for left in output.absolute().parent.glob(f".{output.name}.*.partial"):
         shutil.rmtree(left, ignore_errors=True)
     partial = output.absolute().with_name(f".{output.name}.{os.getpid()}.partial")
     try:
-        code = _capture(command, pid, _usable_tool(tool), partial)
+        code = _capture(command, pid, _usable_tool(tool), partial, limits, spill)
         partial.rename(output)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -75,22 +105,27 @@ def _usable_tool(tool: str) -> "trace.Tool":
     return "bpftrace"
 
 
-def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", folder: Path) -> int:
+def _capture(
+    command: list[str] | None, pid: int | None, tool: "trace.Tool", folder: Path, limits: "_Limits", spill: Path | None
+) -> int:
     """Captures into `folder`, prints a summary, and returns the exit code of the command, or 0 for a process that ran already."""
     import pandas as pd
 
     from tickdisk import server, trace
-    from tickdisk.foundation import clock, host, memory, table
+    from tickdisk.foundation import clock, host, table, temporary
     from tickdisk.manifest import Capture, write_capture
 
     target: trace.Target = trace.Command(command) if command is not None else (pid or 0)
-    with memory.folder() as fast, clock.Sampler() as clocks:
+    with temporary.folder(_place(folder.parent, spill)) as fast, clock.Sampler() as clocks:
         with trace.start(tool, target=target, folder=fast, logs=folder / "logs") as recording:
-            code = _watch(recording, pid)
-            raw = recording.stop()
+            code = _watch(recording, pid, limits, fast)
+            asked_ns = time.monotonic_ns()
+            raw = recording.stop(_at_ctrl_c())
         samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
         captured = trace.parse(raw, samples, classify=server.classify)
         raw.keep(folder / "raw")
+        if raw.path.parent != fast:  # there was no room for its last line
+            raw.path.unlink()
     table.write("requests", folder / "requests.parquet", captured.requests, captured.lacks)
     table.write("clocks", folder / "clocks.parquet", samples)
     if captured.waits is not None:
@@ -98,13 +133,45 @@ def _capture(command: list[str] | None, pid: int | None, tool: "trace.Tool", fol
     words = None if command is None else tuple(command)
     about = Capture(**dict(captured.summary), command=words, pid=pid, exit_code=code, host=host.facts())
     write_capture(folder, about)
+    if captured.summary.ended_ns < asked_ns:
+        print(f"the capture ended before the program; it is whole for its first {_seconds(captured):.2f} s")
     for line in _screen(captured):
         print(line)
     return code or 0
 
 
-def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
-    """Waits until the captured program ends, or SIGINT arrives and the process is one that ran already.
+@dataclass(frozen=True)
+class _Limits:
+    """The limits at which a capture ends by itself."""
+
+    seconds: float
+    size_bytes: float
+    """Most bytes that the tool may write."""
+
+    def is_full(self, recording: "trace.Recording", folder: Path) -> bool:
+        """Returns whether the tool has written as much as it may, or there is hardly room for more."""
+        return recording.size_bytes >= self.size_bytes or free_bytes(folder) < _RESERVE_BYTES
+
+
+def _place(beside: Path, spill: Path | None) -> Path:
+    """Returns the folder for what the tool writes: `spill`, or memory if that has room, or else the one `beside` the output."""
+    if spill is not None:
+        if not spill.is_dir():
+            raise TickdiskError(f"{spill} is no folder; make it on a disk with room, or leave --spill out")
+        return spill
+    free = free_bytes()
+    if free >= LEAST_BYTES:
+        return MEMORY
+    print(
+        f"{MEMORY} has only {free / 1e6:.0f} MB free, so the events are written to {beside} meanwhile, which loads its disk; "
+        f"name another by --spill ({MORE_MEMORY})",
+        file=sys.stderr,
+    )
+    return beside
+
+
+def _watch(recording: "trace.Recording", pid: int | None, limits: _Limits, folder: Path) -> int | None:
+    """Waits until the captured program ends, SIGINT arrives and the process is one that ran already, or a limit is reached.
 
     After SIGINT a command has `_END_LIMIT_S` to end by itself, and is then asked to end by SIGTERM. It has all the time that it
     needs, for example to save a world. A second SIGINT ends it. Returns the exit code of a command, or None for a process that
@@ -114,30 +181,50 @@ def _watch(recording: "trace.Recording", pid: int | None) -> int | None:
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     if pid is not None:
         print(f"process {pid} is captured until it ends or you press Ctrl-C", flush=True)
-    is_asked = False
+    began_s, is_asked, is_halted = time.monotonic(), False, False
     while True:
-        if recording.command is not None:
-            code = recording.command.wait(_POLL_S)
-            if code is not None:
-                return code
-            if len(interrupted) > 1:
-                return recording.command.end()
-            if interrupted and not is_asked and time.monotonic() > interrupted[0] + _END_LIMIT_S:
-                recording.command.ask()
-                is_asked = True
-                print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
-        elif interrupted or (process := state_of(pid or 0)) is None or process.has_ended:
-            return None
-        else:
+        ran_s = time.monotonic() - began_s
+        is_over = ran_s > limits.seconds
+        if not is_halted and limits.is_full(recording, folder):
+            print(_FULL.format(seconds=ran_s), file=sys.stderr, flush=True)
+            is_halted = True
+            if recording.command is None or recording.tool == "bpftrace":
+                recording.halt(lambda: bool(interrupted))
+            else:
+                is_over = True  # a command that strace started cannot go on without it
+        if recording.command is None:
+            if is_halted or is_over or interrupted or (process := state_of(pid or 0)) is None or process.has_ended:
+                return None
             time.sleep(_POLL_S)
+            continue
+        code = recording.command.wait(_POLL_S)
+        if code is not None:
+            return code
+        if len(interrupted) > 1:
+            return recording.command.end()
+        if not is_asked and (is_over or (interrupted and time.monotonic() > interrupted[0] + _END_LIMIT_S)):
+            recording.command.ask()
+            is_asked = True
+            print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
+
+
+def _at_ctrl_c() -> Callable[[], bool]:
+    """Returns a function that says whether SIGINT has arrived since this call."""
+    pressed: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    return lambda: bool(pressed)
+
+
+def _seconds(captured: "trace.ParsedCapture") -> float:
+    """Returns the length of a capture in s."""
+    return (captured.summary.ended_ns - captured.summary.started_ns) / 1e9
 
 
 def _screen(captured: "trace.ParsedCapture") -> list[str]:
     summary, requests = captured.summary, captured.requests
-    seconds = (summary.ended_ns - summary.started_ns) / 1e9
     lost = f"{summary.lost_events} events lost, {summary.rejected} lines not understood"
     lines = [f"not in the capture: {count:,} {kind}" for kind, count in captured.lacks.items()]
-    lines += [f"{len(requests)} requests in {seconds:.2f} s, {summary.tool} {summary.version}, {lost}"]
+    lines += [f"{len(requests)} requests in {_seconds(captured):.2f} s, {summary.tool} {summary.version}, {lost}"]
     lines += [f"{'op':10}{'requests':>10}{'errors':>8}{'bytes':>14}{'total ms':>11}{'longest ms':>12}"]
     for op, rows in sorted(requests.groupby("op"), key=lambda group: -group[1]["latency_ns"].sum()):
         size = rows["result"].sum() if op in ("read", "write") else 0

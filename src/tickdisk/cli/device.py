@@ -1,7 +1,6 @@
 """The commands `tickdisk device ...`, with which a person uses emulated devices by hand."""
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -11,8 +10,10 @@ from typing import Annotated
 import typer
 
 from tickdisk import device
+from tickdisk.cli.order import InOrder
 from tickdisk.cli.places import DEVICES, check_output, in_project
 from tickdisk.cli.progress import say
+from tickdisk.cli.sizes import bytes_of
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
 from tickdisk.foundation.numbers import number
@@ -21,7 +22,6 @@ from tickdisk.foundation.record import plain
 app = typer.Typer(no_args_is_help=True, help="Mount an emulated storage device, change it while it is mounted, and remove it.")
 _LONG_S = 1.5
 """A measurement that takes longer, in seconds, is announced."""
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LONGEST_STALL_MS = device.LONGEST_NS // 1_000_000
 _Devices = Annotated[Path, typer.Option(help="File that describes the devices.")]
 _Name = Annotated[str | None, typer.Argument(help="Name of the mounted device. It is needed only if several are mounted.")]
@@ -68,7 +68,7 @@ def up(
     disk = device.bring_up(
         model,
         backend=backend,
-        size_bytes=_bytes(size),
+        size_bytes=bytes_of(size, "--size"),
         file_system=file_system,
         name=name or device.name_of(model),
         mount_point=at,
@@ -113,7 +113,14 @@ def set_model(tier: _Tier, name: _Name = None, *, devices: _Devices = DEVICES) -
 
     Its files are kept. Requests that follow meet the new device.
     """
-    model, disk = device.named(tier, in_project(devices)), device.attach(name)
+    try:
+        model = device.named(tier, in_project(devices))
+    except TickdiskError as error:
+        if name is None or not device.is_mounted(tier):
+            raise
+        right = f"tickdisk device set {shlex.quote(name)} {shlex.quote(tier)}"
+        raise TickdiskError(f"{tier} is mounted, and its name stands behind that of the new device; write `{right}`") from error
+    disk = device.attach(name)
     fixed = not disk.backend.abilities.changes_while_mounted
     if not fixed:
         _announce(model)
@@ -131,7 +138,7 @@ def status(name: _Name = None) -> None:
     print(json.dumps({**where, "latency_ns": disk.latency_ns, **plain(disk.status())}, indent=2))
 
 
-@app.command()
+@app.command(cls=InOrder)
 def stall(
     milliseconds: Annotated[int, typer.Argument(min=1, max=_LONGEST_STALL_MS, help="Length of the stall in milliseconds.")],
     name: _Name = None,
@@ -171,7 +178,7 @@ def down(name: _Name = None) -> None:
 
     If a process keeps a part of it in use, the process is named and the exit code is 1.
     """
-    disk = device.attach(name)
+    disk = device.attach(name, to_remove=True)
     if not disk.down():
         raise typer.Exit(1)
     print(f"{disk.name}: gone")
@@ -181,10 +188,14 @@ def down(name: _Name = None) -> None:
 def recover() -> None:
     """Removes mounted devices that programs left behind when they died, and prints what was removed.
 
-    Devices of programs that live stay, and so do those of `tickdisk device up` that still work.
+    Devices of programs that live stay, and so do those of `tickdisk device up` that still work. If a process keeps a part in use,
+    the process is named and the exit code is 1, as by `down`.
     """
-    for line in device.recover() or ["nothing was left"]:
+    removed, has_left = device.recover(), device.has_left()
+    for line in removed or ([] if has_left else ["nothing was left"]):
         print(line)
+    if has_left:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -221,7 +232,7 @@ def profile(
 
     check_output(output)
     writes = path.is_dir() if write is None else write
-    profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=_bytes(size), say=say)
+    profiled = room.profile(path, output, write=writes, seconds=seconds, size_bytes=bytes_of(size, "--size"), say=say)
     print(room.screen(profiled.model))
     print(room.again(profiled.measured))
     for line in _answer(profiled.model):
@@ -271,10 +282,3 @@ def _warn_of_floor(model: device.DeviceModel, floor_ns: int) -> None:
             f"floor-limited: this machine adds {floor_ns / 1000:.0f} us to the {model.latency_ns[0] / 1000:g} us of the device"
         )
         print(words, file=sys.stderr)
-
-
-def _bytes(size: str) -> int:
-    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", size)
-    if match is None:
-        raise TickdiskError(f"--size {size} is not a size; write a number and K, M or G, e.g. 512M")
-    return int(match[1]) * _UNITS[match[2]]

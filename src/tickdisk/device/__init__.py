@@ -8,7 +8,7 @@ each request when the model says, earlier by the floor, which is the time that t
 """
 
 from tickdisk.device.backend import BACKENDS, default_backend, find_backend
-from tickdisk.device.clean import recover
+from tickdisk.device.clean import has_left, recover
 from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor, seconds_of_round
 from tickdisk.device.log import OPS, is_log, read_log
@@ -30,7 +30,7 @@ from tickdisk.device.parts import (
 )
 from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
-from tickdisk.device.up import DEFAULT_FILE_SYSTEM, attach, bring_up, check_memory, name_of, up
+from tickdisk.device.up import DEFAULT_FILE_SYSTEM, attach, bring_up, check_memory, is_mounted, name_of, up
 
 __all__ = [
     "BACKENDS",
@@ -65,8 +65,10 @@ __all__ = [
     "extents_of",
     "find_backend",
     "find_device",
+    "has_left",
     "is_file",
     "is_log",
+    "is_mounted",
     "load_device",
     "load_devices",
     "measure_floor",

@@ -35,6 +35,11 @@ def recover() -> list[str]:
     return [f"{record.name}: {line}" for record in records() if not _owned(record) for line in clean(record)]
 
 
+def has_left() -> bool:
+    """Returns whether parts of a device are left that was taken down, because processes use them."""
+    return any(record.left for record in records())
+
+
 def _owned(record: DeviceRecord) -> bool:
     if record.boot_id != boot_id():
         return False
@@ -68,17 +73,10 @@ def clean(record: DeviceRecord) -> list[str]:
         (removed if gone else left).append(what)
     if left:
         # After the unmount the kernel no longer shows which of the device's files a process has open.
-        record.cut_off = [
-            user for user in {*record.cut_off, *map(ProcessIdentity.of, users)} if user is not None and user.alive()
-        ]
-        users.update(user.pid for user in record.cut_off)
-        who = ", ".join(str(pid) for pid in sorted(users.union(users_of(record)))) or "unknown"
-        print(
-            f"tickdisk: {record.name}: down, but still in use: {'; '.join(left)} (processes: {who}); when they have closed it, "
-            "`tickdisk device recover` removes the rest",
-            file=sys.stderr,
-        )
-        record.owner, record.is_nobodys = _NOBODY, False
+        using = map(ProcessIdentity.of, users.union(users_of(record)))
+        record.cut_off = [user for user in {*record.cut_off, *using} if user is not None and user.alive()]
+        record.owner, record.is_nobodys, record.left = _NOBODY, False, left
+        print(f"tickdisk: {record.still_in_use()}", file=sys.stderr)
         record.save()
         return removed
     record.remove()

@@ -27,6 +27,8 @@ MKFS = {
     "xfs": ("mkfs.xfs", "-q", "-f"),
     "btrfs": ("mkfs.btrfs", "-q", "-f"),
 }
+LEAST_BYTES = {"ext4": 16 << 20, "xfs": 300 << 20, "btrfs": 109 << 20}
+"""The size of the smallest device on which each program of MKFS makes a file system."""
 _CUT_STEP_S, _STEP_S, _WRITE_BACK_S = 1.0, 5.0, 60.0
 
 

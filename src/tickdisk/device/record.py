@@ -138,6 +138,8 @@ class DeviceRecord(BaseModel):
     """Numbers of loop devices from before a power cut, on which processes still have files open."""
     cut_off: list[ProcessIdentity] = []
     """Processes that had files open on the device before a power cut, or when the device was taken down."""
+    left: list[str] = []
+    """Parts that are left of the device after it was taken down, because processes use them."""
 
     @classmethod
     def new(
@@ -205,6 +207,14 @@ class DeviceRecord(BaseModel):
         """The source of the device's FUSE mount and the mark of its loop device, by which both are recognised."""
         return f"tickdisk:{self.name}"
 
+    def still_in_use(self) -> str:
+        """Returns a sentence about a device that was taken down: which parts are left, who uses them, and what to do."""
+        who = ", ".join(str(user.pid) for user in sorted(self.cut_off, key=lambda user: user.pid) if user.alive()) or "unknown"
+        return (
+            f"{self.name}: down, but still in use: {'; '.join(self.left)} (processes: {who}); when they have closed it, "
+            "`tickdisk device recover` removes the rest"
+        )
+
     def create(self) -> None:
         """Writes the record to its file for the first time, which reserves the name of the device.
 
@@ -225,6 +235,8 @@ class DeviceRecord(BaseModel):
         try:
             self.path.hardlink_to(first)  # A link appears with its whole content, and only one of two rivals can make it.
         except (FileExistsError, FileNotFoundError) as error:
+            if self.path.exists() and (there := load_record(self.path)).left:
+                raise TickdiskError(f"{there.still_in_use()}; or choose another --name") from error
             raise TickdiskError(f"device {self.name} is already up; choose another --name, or take it down") from error
         finally:
             first.unlink(missing_ok=True)

@@ -14,8 +14,8 @@ from tickdisk.device.clean import recover
 from tickdisk.device.floor import measure_floor
 from tickdisk.device.kernel_device import KernelDevice
 from tickdisk.device.model import DeviceModel
-from tickdisk.device.mounted import MKFS, MountedDevice
-from tickdisk.device.record import DeviceRecord, find_record
+from tickdisk.device.mounted import LEAST_BYTES, MKFS, MountedDevice
+from tickdisk.device.record import DeviceRecord, find_record, records
 from tickdisk.device.tree import TREE, TreeDevice
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
@@ -119,13 +119,21 @@ def name_of(model: DeviceModel) -> str:
     return re.sub("[^A-Za-z0-9._-]", "_", model.name).lstrip("._-")[:_NAMED] or "device"
 
 
-def attach(name: str | None) -> MountedDevice:
+def attach(name: str | None, *, to_remove: bool = False) -> MountedDevice:
     """Returns a mounted device that another process has brought up, so that this process can use, change or remove it.
 
-    If no device has that name, or if `name` is None and not exactly one device is mounted, TickdiskError is raised.
+    If no device has that name, or if `name` is None and not exactly one device is mounted, TickdiskError is raised. It is also
+    raised for a device that was taken down and of which parts are left, unless the caller wants to remove these.
     """
     record = find_record(name)
+    if record.left and not to_remove:
+        raise TickdiskError(record.still_in_use())
     return next(kind for backend, kind in _DEVICES.items() if backend == record.backend)(record)
+
+
+def is_mounted(name: str) -> bool:
+    """Returns whether a mounted device has this name."""
+    return any(record.name == name for record in records())
 
 
 def _floor_ns(device: MountedDevice, model: DeviceModel, floor_ns: int | None) -> int:
@@ -156,6 +164,9 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
         return  # A tree has no size of its own.
     if size_bytes < 1 << 24 or size_bytes % _PAGE:
         raise TickdiskError(f"a device cannot have {size_bytes} bytes; give a multiple of {_PAGE} that is at least 16 MiB")
+    if file_system is not None and size_bytes < LEAST_BYTES[file_system]:
+        least = f"{LEAST_BYTES[file_system] >> 20}M"
+        raise TickdiskError(f"{file_system} needs at least {least}, and the device has {size_bytes >> 20}M; give {least} or more")
     check_memory(size_bytes, volatile=volatile)
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from tickdisk import server
 from tickdisk.foundation.machine import Machine
+from tickdisk.foundation.memory import LEAST_BYTES, MEMORY, MORE_MEMORY, free_bytes
 
 State = Literal["ok", "missing", "limited"]
 _LEAST_CORES = 2
@@ -53,6 +54,13 @@ def _hardware(machine: Machine) -> Iterator[Check]:
         "machine",
         "ok" if enough else "limited",
         detail if enough else f"{detail}; less than {_LEAST_CORES} cores or {_LEAST_MEMORY_GIB} GiB: expect invalid runs",
+    )
+    free = free_bytes(machine.root / MEMORY.relative_to("/"))
+    room = f"{free / 1e6:.0f} MB free"
+    yield Check(
+        str(MEMORY),
+        "ok" if free >= LEAST_BYTES else "limited",
+        room if free >= LEAST_BYTES else f"{room}: captures are written to a disk, and logs of devices may be cut; {MORE_MEMORY}",
     )
 
 

@@ -1,5 +1,6 @@
-"""Makes temporary folders in memory (tmpfs) for files that must never reach a disk."""
+"""Makes temporary folders in memory (tmpfs) for files that must never reach a disk, and says how much room there is."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 from tickdisk.foundation import temporary
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - tmpfs is the point
+LEAST_BYTES = 128 << 20
+"""A capture of a busy program fills as much within a minute. A container has 64 MiB, unless it is given more."""
+MORE_MEMORY = "`mount -o remount,size=1G /dev/shm`, or `docker run --shm-size=1g`, gives more"
 
 
 @contextmanager
@@ -17,3 +21,11 @@ def folder() -> Iterator[Path]:
     """
     with temporary.folder(MEMORY) as path:
         yield path
+
+
+def free_bytes(folder: Path = MEMORY) -> int:
+    """Returns the number of bytes that can still be written in a folder, which is 0 if there is no such folder."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return 0

@@ -170,6 +170,10 @@ def read(name: str, path: Path) -> pd.DataFrame:
         raise TickdiskError(
             f"{path} holds table {table} version {version}, not {name} version {_version(name)}; run the step that writes it"
         )
+    for field in SCHEMAS[name]:
+        column = arrow[field.name] if field.name in arrow.column_names else None
+        if column is None or column.type != field.type or (column.null_count and not field.nullable):
+            raise TickdiskError(f"{path}: column {field.name} is missing, of another type or has gaps; make the file again")
     return frame(name, arrow)
 
 

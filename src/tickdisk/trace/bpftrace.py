@@ -21,6 +21,7 @@ from tickdisk.trace.program import MAP_ENTRIES, REQUIRED_TRACEPOINTS, TEXT_BYTES
 
 _ATTACH_S = 60.0
 _WRITE_S = 120.0
+_GIVE_UP_S = 5.0
 _POLL_S = 0.02
 _CLOCK_TOLERANCE_NS = 1_000_000
 """Difference in ns below which CLOCK_BOOTTIME and CLOCK_MONOTONIC count as equal, since they are read one after the other."""
@@ -82,21 +83,37 @@ class Bpftrace:
             self.kill()
             raise
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self, gives_up: Callable[[], bool] | None = None) -> dict[str, Any]:
         """Waits until all events up to now are written, ends bpftrace, and returns what is needed to read its output.
 
-        The keys are version (of bpftrace), clock_offset_ns, lost_printed (lines that bpftrace lost), missing (tracepoints that
-        this kernel lacks) and faults (the tracepoint of page faults, or None). The time stamps are in CLOCK_BOOTTIME, or in
-        CLOCK_MONOTONIC with old kernels. The reader has to subtract clock_offset_ns from them to get CLOCK_MONOTONIC.
+        If they cannot be written, TickdiskError is raised. With `gives_up`, the wait ends when that returns True, or when nothing
+        more can be written. The written events are then kept, and the key ended_ns says up to when they are whole. The others
+        are version (of bpftrace), clock_offset_ns, lost_printed (lines that bpftrace lost), missing (tracepoints that this kernel
+        lacks) and faults (the tracepoint of page faults, or None). The time stamps are in CLOCK_BOOTTIME, or in CLOCK_MONOTONIC
+        with old kernels. The reader has to subtract clock_offset_ns from them to get CLOCK_MONOTONIC.
         """
         boot, monotonic, last = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.monotonic_ns(), max(self._beats.values())
         suspended_ns = (
             boot - monotonic if abs(boot - last) < abs(monotonic - last) and boot - monotonic > _CLOCK_TOLERANCE_NS else 0
         )
-        until, cores = monotonic + suspended_ns, set(self._beats)
-        self._until(lambda: all(self._beats[core] > until for core in cores), _WRITE_S, "write its events")
-        code = self._child.stop(_WRITE_S, signal.SIGINT)
-        if code != 0:
+        until = monotonic + suspended_ns
+        cores = set(self._beats)
+
+        def is_whole() -> bool:
+            return all(self._beats[core] > until for core in cores)
+
+        self._read_beats()
+        try:
+            self._until(
+                lambda: is_whole() or (gives_up is not None and (gives_up() or shutil.disk_usage(self._raw.parent).free == 0)),
+                _WRITE_S,
+                "write its events",
+            )
+        except TickdiskError:
+            if gives_up is None:
+                raise
+        code = self._child.stop(_WRITE_S if is_whole() else _GIVE_UP_S, signal.SIGINT)
+        if code != 0 and is_whole():
             raise TickdiskError(f"bpftrace ended with exit code {code}; its last words: {self._child.tail(3)}")
         log = self._child.log_path.read_text(encoding="utf-8", errors="replace")
         return {
@@ -105,6 +122,7 @@ class Bpftrace:
             "lost_printed": sum(map(int, _LOST.findall(log))),
             "missing": self._missing,
             "faults": self._faults,
+            **({} if is_whole() else {"ended_ns": min(self._beats.values()) - suspended_ns}),
         }
 
     @property

@@ -105,7 +105,7 @@ def _of_bpftrace(raw: RawCapture) -> _Parsed:
     waits = wait_rows(reading, followed, started_ns)
     requests = with_fault_latencies(requests, waits)
     waits["end_ns"] = waits["end_ns"].where(waits["end_ns"] > 0, ended_ns)
-    waits = waits[(waits["start_ns"] >= started_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
+    waits = waits[waits["start_ns"].between(started_ns, ended_ns) & (waits["end_ns"] <= ended_ns)].reset_index(drop=True)
     waits["thread_name"] = _named(waits, names)
     requests["thread_name"] = _named(requests, names)
     return _Parsed(

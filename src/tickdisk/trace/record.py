@@ -3,8 +3,9 @@
 import json
 import os
 import re
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ Tool = Literal["bpftrace", "strace", "strace_positioned"]
 RAW = "capture.txt"
 """Name of the file of a raw capture."""
 _FACTS = b"\n# "
+_NEEDED = ("tool", "version", "processes", "started_ns", "ended_ns")
+"""Facts of every tool."""
 _FIRST_LINES = re.compile(
     rb"Attaching \d+ probes\.\.\.\n(?:@[a-z]+\d?\[|(?:beat|thread|path|to|newtask|end|exec|inode) \d+ \d+ \d+ )"
 )
@@ -51,7 +54,10 @@ class RawCapture:
         text, separator, facts = raw.rpartition(_FACTS)
         if not separator:
             raise TickdiskError(f"{self.path} is not a complete capture, because its last line has no facts; capture again")
-        return text, json_of(facts, str(self.path), "capture again")
+        known = json_of(facts, str(self.path), "capture again")
+        if not (isinstance(known, dict) and known.keys() >= set(_NEEDED)):
+            raise TickdiskError(f"{self.path} is not a capture, because its last line lacks {', '.join(_NEEDED)}; capture again")
+        return text, known
 
     @property
     def text(self) -> bytes:
@@ -86,12 +92,15 @@ class Recording:
     command, or None.
     """
 
-    def __init__(self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", raw: Path, command: Launched | None) -> None:
+    def __init__(
+        self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", raw: Path, logs: Path, command: Launched | None
+    ) -> None:
         self.tool: Tool = tool
         self.command = command
-        self._tracer, self._raw = tracer, raw
+        self._tracer, self._raw, self._logs = tracer, raw, logs
         self._resources = ExitStack()
         self._facts: dict[str, Any] = {}
+        self._end: dict[str, Any] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -104,16 +113,29 @@ class Recording:
         """The number of the tool's process, whose processor time is part of the overhead of capturing."""
         return self._tracer.pid
 
-    def stop(self) -> RawCapture:
-        """Ends the command, waits until all events are written, and ends the tool. Raises TickdiskError if it failed."""
+    @property
+    def size_bytes(self) -> int:
+        """The number of bytes that the tool has written so far."""
+        return self._raw.stat().st_size if self._raw.exists() else 0
+
+    def halt(self, gives_up: Callable[[], bool] | None = None) -> None:
+        """Waits until all events are written, and ends the tool. A command goes on, and is not captured any more.
+
+        If that fails, TickdiskError is raised. With `gives_up`, the capture is kept instead, and ends when its last whole part
+        does. The wait also ends when `gives_up` returns True.
+        """
+        ended_ns = time.monotonic_ns()
+        self._end = {"ended_ns": ended_ns, **self._tracer.stop(gives_up)}
+
+    def stop(self, gives_up: Callable[[], bool] | None = None) -> RawCapture:
+        """Ends the command and, unless it has ended already, the tool (`halt`), and returns what it wrote."""
         with self._resources:
             if self.command is not None:
                 self.command.end()
-            ended_ns = time.monotonic_ns()
-            facts = {**self._facts, "ended_ns": ended_ns, **self._tracer.stop()}
-        with self._raw.open("ab") as file:
-            file.write(_FACTS + json.dumps(facts).encode())
-        return RawCapture(self._raw)
+            if self._end is None:
+                self.halt(gives_up)
+        facts = _FACTS + json.dumps({**self._facts, **(self._end or {})}).encode()
+        return RawCapture(_with_facts(self._raw, facts, self._logs))
 
     def begin(self, resources: ExitStack, pids: Sequence[int]) -> None:
         """Takes snapshots of the processes `pids`, lets the command run, and takes over `resources`. `start` calls it."""
@@ -122,6 +144,21 @@ class Recording:
         self._resources = resources.pop_all()
         if self.command is not None:
             self.command.proceed()
+
+
+def _with_facts(raw: Path, facts: bytes, elsewhere: Path) -> Path:
+    """Writes the last line of a raw capture, and returns its file, which is a copy in `elsewhere` if there is no room."""
+    size = raw.stat().st_size
+    try:
+        with raw.open("ab") as file:
+            file.write(facts)
+    except OSError:
+        os.truncate(raw, size)
+        copy = elsewhere / raw.name
+        elsewhere.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(raw, copy)
+        return _with_facts(copy, facts, elsewhere)
+    return raw
 
 
 def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequence[int] | None = None) -> Recording:
@@ -154,6 +191,6 @@ def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequen
         else:
             tracer = strace.Strace(words, pids, raw, logs, cores, started=command is not None)
         resources.callback(tracer.kill)
-        recording = Recording(tool, tracer, raw, command)
+        recording = Recording(tool, tracer, raw, logs, command)
         recording.begin(resources, pids)
         return recording

@@ -6,7 +6,7 @@ import select
 import shutil
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ class Strace:
         if cores is not None:
             os.sched_setaffinity(self.pid, cores)
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self, gives_up: Callable[[], bool] | None = None) -> dict[str, Any]:  # noqa: ARG002 - it never waits long
         """Detaches strace, and returns what is needed to read its output.
 
         The keys are version (of strace) and sizes, which has the present sizes in bytes, by path, of the files that were opened

@@ -1,0 +1,151 @@
+"""A capture ends and is kept: after a time, when its memory is full, and where /dev/shm is small from the beginning."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import BIN
+
+from tickdisk import trace
+from tickdisk.cli import capture as command
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.trace import record
+
+WRITER = """
+import os, time
+file = os.open("written", os.O_WRONLY | os.O_CREAT)
+end = time.monotonic() + {seconds}
+while time.monotonic() < end:
+    os.pwrite(file, b"x" * 100, 0)
+    os.close(os.open("written", os.O_RDONLY))
+"""
+TOOLS = ["strace", pytest.param("bpftrace", marks=pytest.mark.skipif(trace.unavailable() is not None, reason="no bpftrace"))]
+
+
+def writer(seconds: float) -> list[str]:
+    return [sys.executable, "-c", WRITER.format(seconds=seconds)]
+
+
+def call(folder: Path, *words: str | Path, small: str | None = None) -> "subprocess.CompletedProcess[str]":
+    """Calls `tickdisk capture`, with a /dev/shm of the given size that nobody else sees."""
+    full = [str(BIN / "tickdisk"), "capture", *map(str, words)]
+    if small is not None:
+        script = f'mount -t tmpfs -o size={small} tmpfs /dev/shm; exec "$@"'
+        full = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script, "sh", *full]
+    return subprocess.run(full, cwd=folder, capture_output=True, text=True, check=False, timeout=100)
+
+
+def captured(folder: Path) -> dict[str, int]:
+    return dict(json.loads((folder / "capture.json").read_text()))
+
+
+def test_the_last_line_has_room_where_nothing_more_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw, elsewhere = tmp_path / "capture.txt", tmp_path / "logs"
+    raw.write_bytes(b"line 1\nline 2")
+    usual = Path.open
+
+    def refuse(path: Path, mode: str = "r", **options: str | None) -> object:
+        if mode == "ab" and path == raw:
+            raise OSError(28, "No space left on device")
+        return usual(path, mode, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert record._with_facts(raw, b"\n# {}", elsewhere) == elsewhere / "capture.txt"
+    assert (elsewhere / "capture.txt").read_bytes() == b"line 1\nline 2\n# {}"
+
+
+def test_a_folder_to_spill_to_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command._place(tmp_path, tmp_path) == tmp_path
+    with pytest.raises(TickdiskError, match="is no folder"):
+        command._place(tmp_path, tmp_path / "none")
+    monkeypatch.setattr(command, "free_bytes", lambda: 1_000_000)
+    assert command._place(tmp_path, None) == tmp_path
+    assert "has only 1 MB free, so the events are written to" in capsys.readouterr().err
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_capture_ends_after_its_time(tool: str, tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--seconds", "2", "--", *writer(60))
+    assert time.monotonic() - began < 40
+    assert "the program is asked to end" in done.stdout
+    assert done.returncode == 128 + signal.SIGTERM
+    about = captured(tmp_path / "c")
+    assert 1.5e9 < about["ended_ns"] - about["started_ns"] < 10e9
+
+
+@pytest.mark.live
+def test_a_process_goes_on_after_the_time_of_its_capture(tmp_path: Path) -> None:
+    with subprocess.Popen(writer(60), cwd=tmp_path) as process:
+        done = call(tmp_path, "-o", "c", "--seconds", "1", "--pid", str(process.pid))
+        assert process.poll() is None
+        process.kill()
+    assert done.returncode == 0, done.stderr
+    assert captured(tmp_path / "c")["requests"] > 0
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_capture_with_little_memory_ends_and_is_kept(tool: str, tmp_path: Path) -> None:
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--memory", "1M", "--", *writer(8))
+    assert "there is no more room for events after" in done.stderr
+    about = captured(tmp_path / "c")
+    assert about["requests"] > 100
+    if tool == "bpftrace":
+        assert done.returncode == 0, "the program goes on"
+        assert "the capture ended before the program; it is whole for its first" in done.stdout
+        assert about["ended_ns"] - about["started_ns"] < 7e9
+    assert [path for path in tmp_path.iterdir() if path.name.startswith((".", "tickdisk"))] == []
+
+
+@pytest.mark.live
+def test_a_capture_with_a_folder_to_spill_to_is_whole(tmp_path: Path) -> None:
+    done = call(tmp_path, "-o", "c", "--memory", "1M", "--spill", ".", "--", *writer(4), small="2m")
+    assert done.stderr == ""
+    assert "ended before the program" not in done.stdout
+    assert captured(tmp_path / "c")["requests"] > 100
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "written"]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_small_memory_is_said_at_once_and_nothing_is_lost(tool: str, tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--", *writer(3), small="2m")
+    assert time.monotonic() - began < 60
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("/dev/shm has only 2 MB free, so the events are written to")
+    assert captured(tmp_path / "c")["requests"] > 100
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "written"]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("tool", TOOLS)
+def test_memory_that_others_fill_ends_the_capture_and_keeps_it(tool: str, tmp_path: Path) -> None:
+    filler = "sleep 2; dd if=/dev/zero of=/dev/shm/filler bs=1M 2>/dev/null; exec sleep 2"
+    began = time.monotonic()
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--", "sh", "-c", f'{filler} & exec "$@"', "sh", *writer(6), small="200m")
+    assert time.monotonic() - began < 60
+    assert "there is no more room for events after" in done.stderr
+    assert (tmp_path / "c").exists(), done.stderr
+    assert captured(tmp_path / "c")["requests"] > 0
+    assert not list(tmp_path.glob(".c*"))
+
+
+@pytest.mark.live
+def test_ctrl_c_ends_a_capture_whose_memory_is_full(tmp_path: Path) -> None:
+    words = [BIN / "tickdisk", "capture", "-o", "c", "--memory", "1M", "--", *writer(300)]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stderr is not None
+        assert any("there is no more room" in line for line in process.stderr)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(40) != 0
+    assert captured(tmp_path / "c")["requests"] > 100
