@@ -90,14 +90,14 @@ impl Reader for Blkparse {
             output.skip(EMPTY);
             return Ok(());
         }
-        if let Some(count) = lost_events(line) {
-            output.lack("lost events", count);
-            output.skip("comments");
-            return Ok(());
-        }
-        if COMMENTS.iter().any(|begin| line.starts_with(begin)) {
-            output.skip("comments");
-            return Ok(());
+        // An event begins with the number of its device.
+        if !line.trim_ascii_start()[0].is_ascii_digit() {
+            let lost = lost_events(line);
+            output.lack("lost events", lost.unwrap_or(0));
+            if lost.is_some() || COMMENTS.iter().any(|begin| line.starts_with(begin)) {
+                output.skip("comments");
+                return Ok(());
+            }
         }
         self.is_summary |= !self.devices.is_empty() && (line.starts_with(b"CPU") || line.starts_with(b"Total ("));
         // Another trace may follow the summary of one.
