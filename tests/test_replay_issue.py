@@ -179,5 +179,5 @@ def test_the_table_of_a_replay_is_written_and_read(tmp_path: Path) -> None:
     assert table.read("replay", tmp_path / "t.parquet").astype(object).equals(timings.astype(object))
     (tmp_path / "other.parquet").write_text("x")
     for name in ("other.parquet", "none.parquet"):
-        with pytest.raises(TickdiskError, match="run the step that writes it"):
+        with pytest.raises(TickdiskError, match=r"make it again|run the step that writes it"):
             table.read("replay", tmp_path / name)

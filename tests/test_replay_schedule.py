@@ -309,7 +309,7 @@ def test_fio_replays_at_captured_times_only(trace: Path, tmp_path: Path) -> None
 
 def test_the_output_is_checked_before_the_replay(trace: Path, tmp_path: Path) -> None:
     for output, message in (
-        (trace, "exists already"),
+        (trace, "is what this command reads, so it is not replaced"),
         (tmp_path / "times.csv", "does not end in .parquet"),
         (tmp_path / "no/times.parquet", "does not exist"),
     ):

@@ -170,6 +170,7 @@ def read(name: str, path: Path) -> pd.DataFrame:
         raise TickdiskError(
             f"{path} holds table {table} version {version}, not {name} version {_version(name)}; run the step that writes it"
         )
+    arrow = _with_new_columns(name, arrow)
     for field in SCHEMAS[name]:
         column = arrow[field.name] if field.name in arrow.column_names else None
         if column is None or column.type != field.type or (column.null_count and not field.nullable):
@@ -221,15 +222,20 @@ def unreadable(path: Path, error: Exception) -> str:
     return f"is not a Parquet file, or a damaged one ({str(error).splitlines()[0]})"
 
 
+def _with_new_columns(name: str, arrow: pa.Table) -> pa.Table:
+    """Returns a table with the columns that tables did not always have. They are null where the table lacks them."""
+    if name != "requests" or "storing" in arrow.column_names:
+        return arrow
+    field = SCHEMAS[name].field("storing")
+    return arrow.add_column(SCHEMAS[name].get_field_index("storing"), field, pa.nulls(len(arrow), field.type))
+
+
 def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
     """Turns an Arrow table with one of the `SCHEMAS` into the form in which `read` returns it.
 
     Integer columns are int64, or Int64 if they are nullable. Names of files are as `tickdisk.foundation.paths` stores them.
     """
-    rows: pd.DataFrame = arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
-    if name == "requests" and "storing" not in rows:
-        # Captures that were made before this column was there do not tell it.
-        rows.insert(SCHEMAS[name].get_field_index("storing"), "storing", None)
+    rows: pd.DataFrame = _with_new_columns(name, arrow).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     for field in SCHEMAS[name]:
         if field.type == pa.int64() and not field.nullable:
             rows[field.name] = rows[field.name].astype("int64")

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.numbers import percent
 from tickdisk.netcode.life import StackLife
 from tickdisk.netcode.schedule import Step
 
@@ -69,7 +68,7 @@ def _lateness(row: Mapping[Hashable, Any]) -> str:
     if share >= MOST_BUSY:
         return "the clients were saturated"
     if row["lag_p99_ms"] >= MOST_LAG_MS:
-        return f"other work on the machine delayed the clients, which needed {percent(share)} of their cores"
+        return f"other work on the machine delayed the clients, which needed {100 * share:.0f} % of their cores"
     return ""
 
 

@@ -145,7 +145,9 @@ def _with_own_syncs(given: pd.DataFrame) -> pd.DataFrame:
 
 
 def said_of_fio(streams: Mapping[int, pd.DataFrame]) -> list[str]:
-    """Returns sentences about the requests that fio stores in another way than the captured program."""
+    """Returns sentences about the requests in `streams`, as `write_for_fio` returns them, that fio stores in another way than the
+    captured program.
+    """
     own = sum(int(stream["seq"].duplicated().sum()) for stream in streams.values())
     mixed = [stream for stream in streams.values() if len(_ways(stream)[1]) > 1]
     directs = sum(int(stream["storing"].fillna(BUFFERED).map(is_direct).sum()) for stream in mixed)
