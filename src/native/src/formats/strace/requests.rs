@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::calls::{
-    CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, MAP_ANONYMOUS, MAP_SHARED, O_CLOEXEC, O_EXCL,
-    O_TRUNC, PROT_WRITE, RENAME_EXCHANGE, Role, SEEK_END,
+    CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, MAP_ANONYMOUS, MAP_SHARED, O_CLOEXEC, O_EXCL, O_TRUNC,
+    PROT_WRITE, RENAME_EXCHANGE, Role, SEEK_END,
 };
 use super::files::{Mapping, OpenFile, Path, Target};
 use super::names::{file_name, path_of, target_of};
