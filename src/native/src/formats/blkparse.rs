@@ -144,10 +144,16 @@ impl Blkparse {
             return;
         };
         let upto = ..=(sector, u64::MAX);
-        let queued = device.queued.range_mut(upto).next_back().filter(|((first, _), queued)| sector - first < queued.sectors);
-        queued.into_iter().for_each(|(_, queued)| queued.is_passed_on = true);
-        let issued = device.issued.range_mut(upto).next_back().filter(|((first, _), issued)| sector - first < issued.sectors);
-        issued.into_iter().for_each(|(_, issued)| issued.is_passed_on = true);
+        if let Some((_, queued)) =
+            device.queued.range_mut(upto).next_back().filter(|((first, _), queued)| sector - first < queued.sectors)
+        {
+            queued.is_passed_on = true;
+        }
+        if let Some((_, issued)) =
+            device.issued.range_mut(upto).next_back().filter(|((first, _), issued)| sector - first < issued.sectors)
+        {
+            issued.is_passed_on = true;
+        }
     }
 
     fn event(&mut self, event: &Event, output: &mut Output) -> Result<(), &'static str> {

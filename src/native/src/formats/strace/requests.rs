@@ -184,7 +184,7 @@ impl State {
             ("io_uring_enter", _) => output.lack(&submits("io_uring"), moved.unsigned_abs()),
             (_, None) => output.lack(&submits("Linux's asynchronous I/O"), moved.unsigned_abs()),
             ("fallocate", _) => {
-                output.lack("calls of fallocate, which change files and are in no request", u64::from(result == 0))
+                output.lack("calls of fallocate, which change files and are in no request", u64::from(result == 0));
             }
             _ if self.copy(made, moved) => {
                 output.lack(&format!("bytes that {name} moved, which are in no request"), moved.unsigned_abs());
