@@ -4,14 +4,6 @@
 # again. Snakemake looks for no further reason to run a job that lies downstream of one that runs, even past `ancient`, so every other
 # rule has to run again with its inputs.
 
-
-def calibration_of_cell(wildcards):
-    """Returns the calibration, which is `ancient` only for a cell that exists. Another cell is run after a new calibration."""
-    path = "results/calibration.json"
-    exists = Path(f"results/runs/{wildcards.cell}/manifest.json").exists()
-    return ancient(path) if exists else path
-
-
 # The experiments on the server of the studies run first, in the order of the plan, and so do the cells of each experiment. The input
 # `previous` makes sure of that.
 # What needs the whole machine has a priority, so that notebooks, of which each needs one core, fill all cores after it.
