@@ -151,7 +151,9 @@ def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
 def test_the_traffic_of_a_game_server_is_counted_in_a_namespace_of_its_own() -> None:
     quicker = "from tickdisk import start; from tickdisk.run import traffic as t; t._IDLE_S = t._JOINS_S = 1; t._SETTLES_S = 2; "
     words = [sys.executable, "-c", f"{quicker}start.main()", "server", "traffic", "luanti", "--players", "3", "--seconds", "3"]
-    head, without, with_players = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    counted, head, without, with_players = said
+    assert counted.startswith("Bytes and datagrams are those of both directions")
     assert head.split()[0] == "players"
     players, kb_per_s, datagrams_per_s, *_ = without.split()
     assert (players, float(kb_per_s), float(datagrams_per_s)) == ("0", 0, 0)

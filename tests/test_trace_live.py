@@ -411,7 +411,7 @@ def test_the_command_line_says_what_is_wrong(tmp_path: Path) -> None:
     assert "give either a command after -- or a process by --pid" in said("-o", tmp_path / "out")
     assert "exists already; remove it" in said("-o", tmp_path, "--", "true")
     assert "no-such-program is no program" in said("-o", tmp_path / "out", "--tool", "strace", "--", "no-such-program")
-    assert "process 4194305 does not run" in said("-o", tmp_path / "out", "--tool", "bpftrace", "--pid", "4194305")
+    assert "process 4194304 does not run" in said("-o", tmp_path / "out", "--tool", "bpftrace", "--pid", "4194304")
     assert not list(tmp_path.iterdir())
 
 
