@@ -23,12 +23,13 @@ end = time.monotonic() + {seconds}
 while time.monotonic() < end:
     os.pwrite(file, b"x" * 100, 0)
     os.close(os.open("written", os.O_RDONLY))
+    time.sleep({pause_s})
 """
 TOOLS = ["strace", pytest.param("bpftrace", marks=pytest.mark.skipif(trace.unavailable() is not None, reason="no bpftrace"))]
 
 
-def writer(seconds: float) -> list[str]:
-    return [sys.executable, "-c", WRITER.format(seconds=seconds)]
+def writer(seconds: float, pause_s: float = 0.002) -> list[str]:
+    return [sys.executable, "-c", WRITER.format(seconds=seconds, pause_s=pause_s)]
 
 
 def call(folder: Path, *words: str | Path, small: str | None = None) -> "subprocess.CompletedProcess[str]":
@@ -95,7 +96,7 @@ def test_a_process_goes_on_after_the_time_of_its_capture(tmp_path: Path) -> None
 @pytest.mark.live
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_capture_with_little_memory_ends_and_is_kept(tool: str, tmp_path: Path) -> None:
-    done = call(tmp_path, "-o", "c", "--tool", tool, "--memory", "1M", "--", *writer(8))
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--memory", "1M", "--", *writer(6, 0))
     assert "there is no more room for events after" in done.stderr
     about = captured(tmp_path / "c")
     assert about["requests"] > 100
@@ -108,7 +109,7 @@ def test_a_capture_with_little_memory_ends_and_is_kept(tool: str, tmp_path: Path
 
 @pytest.mark.live
 def test_a_capture_with_a_folder_to_spill_to_is_whole(tmp_path: Path) -> None:
-    done = call(tmp_path, "-o", "c", "--memory", "1M", "--spill", ".", "--", *writer(4), small="2m")
+    done = call(tmp_path, "-o", "c", "--memory", "1M", "--spill", ".", "--", *writer(2), small="2m")
     assert done.stderr == ""
     assert "ended before the program" not in done.stdout
     assert captured(tmp_path / "c")["requests"] > 100
@@ -119,7 +120,7 @@ def test_a_capture_with_a_folder_to_spill_to_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_small_memory_is_said_at_once_and_nothing_is_lost(tool: str, tmp_path: Path) -> None:
     began = time.monotonic()
-    done = call(tmp_path, "-o", "c", "--tool", tool, "--", *writer(3), small="2m")
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--", *writer(2), small="2m")
     assert time.monotonic() - began < 60
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("/dev/shm has only 2 MB free, so the events are written to")
@@ -132,7 +133,7 @@ def test_a_small_memory_is_said_at_once_and_nothing_is_lost(tool: str, tmp_path:
 def test_memory_that_others_fill_ends_the_capture_and_keeps_it(tool: str, tmp_path: Path) -> None:
     filler = "sleep 2; dd if=/dev/zero of=/dev/shm/filler bs=1M 2>/dev/null; exec sleep 2"
     began = time.monotonic()
-    done = call(tmp_path, "-o", "c", "--tool", tool, "--", "sh", "-c", f'{filler} & exec "$@"', "sh", *writer(6), small="200m")
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--", "sh", "-c", f'{filler} & exec "$@"', "sh", *writer(6, 0), small="200m")
     assert time.monotonic() - began < 60
     assert "there is no more room for events after" in done.stderr
     assert (tmp_path / "c").exists(), done.stderr
