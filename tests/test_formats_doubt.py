@@ -1,4 +1,4 @@
-"""What readers of traces doubt: formats that fit by chance, columns with two meanings, and events that are missing."""
+"""Readers of traces doubt: formats may fit by chance, columns may have two meanings, and events may be missing."""
 
 import json
 

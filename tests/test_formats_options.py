@@ -68,7 +68,7 @@ OPTIONS = {
     '88 1700000000.2 unlink("/w/n (1)") = 0\n88 1700000000.3 pwrite64(4, "a"..., 640, 1280) = 640\n88 1700000000.4 dup(4) = 5\n'
     "88 1700000000.5 fdatasync(5) = 0 (DELAYED)\n",
 }
-"""What strace prints with options that change the form of its lines, for the same five calls."""
+"""Each text is printed by strace with options that change the form of its lines, for the same five calls."""
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -163,7 +163,7 @@ def test_calls_that_copy_bytes_move_positions(tmp_path):
         ("/from", 945),
         ("/from", 946),
     ]
-    # What moves from a pipe to a socket is nothing of a file.
+    # Bytes that move from a pipe to a socket belong to no file.
     assert counts.lacks == {
         "bytes that copy_file_range moved, which are in no request": 40,
         "bytes that sendfile moved, which are in no request": 920,

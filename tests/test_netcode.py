@@ -166,7 +166,7 @@ def test_a_step_in_which_clients_were_busier_or_late_is_not_valid() -> None:
 
 
 def test_an_update_is_late_beyond_the_delay_of_the_link() -> None:
-    """Of 120 updates one never comes, and one comes after 40 ms, which is more than two updates later than a delay of 5 ms."""
+    """One of 120 updates never comes, and one comes after 40 ms, more than two updates later than a delay of 5 ms."""
     for delay_ms, late in ((5, 2), (15, 1)):
         setting = netcode.Setting("tcp", netcode.Attendance((2,)), conditions=netcode.Conditions(delay_ms=delay_ms))
         (row,) = netcode.describe_steps(replace(record(), setting=setting)).to_dict("records")
