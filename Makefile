@@ -59,6 +59,7 @@ soak: setup ## load a device with 128 random requests in flight, and verify what
 	@$(WITH_PATH) python -m benchmarks.soak --minutes=$(MINUTES)
 
 release-check: soak ## run before a release, on a quiet machine: soak, half an hour of fuzzing, 100 power cuts, damaged stores, crashed games, wrong calls
+	@$(PYTHON) envs/setup.py --tests
 	@$(WITH_PATH) python envs/fuzz.py 180
 	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; TICKDISK_CALLS=0 pytest tests/test_nonsense.py; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 

@@ -32,8 +32,6 @@ class Check:
     command: tuple[str, ...]
     files: tuple[str, ...]
     """Patterns of `fnmatch`, in which `*` also stands for folders."""
-    is_quick: bool = True
-    """Whether `make check` runs it, too."""
     component: str = ""
     """Component of the Rust toolchain that it needs, and is left out without."""
     module: str = ""
@@ -67,7 +65,6 @@ LANES: tuple[tuple[Check, ...], ...] = (
         Check(("mypy", "--strict"), ("src/tickdisk/*.py", "src/tickdisk/*.pyi", "benchmarks/*.py", *_PYTHON[2:])),
         Check(("mypy", "--strict", *sorted(f"envs/{path.name}" for path in (ROOT / "envs").glob("*.py"))), ("envs/*.py",)),
     ),
-    (Check((sys.executable, "envs/fuzz.py", "1"), ("src/native/*", "envs/fuzz.py"), is_quick=False),),
     _rust("netcode", _STACKS, ("--release", "--workspace"), ("--all", "--release", "--workspace", "--all-targets")),
     _rust("native", _NATIVE, ("--no-default-features",), ("--all", "--all-targets")),
     (
@@ -173,7 +170,7 @@ def of_a_change(files: Mapping[str, str]) -> None:
     """Runs the quick checks and the tests that a change since the last success can break."""
     began, changed = time.monotonic(), selection.changed(files, selection.passed())
     print(f"check: {_counted(len(changed), 'file')} changed since the last success", flush=True)
-    side_by_side([[check for check in lane if check.is_quick and selection.matching(changed, check.files)] for lane in LANES])
+    side_by_side([[check for check in lane if selection.matching(changed, check.files)] for lane in LANES])
     tests = selection.tests(changed)
     if tests:
         names = [f"tests/{name}.py" for name in tests]

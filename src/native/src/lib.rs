@@ -14,7 +14,7 @@ mod clock;
 mod disk;
 mod engine;
 mod formats;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod log;
 mod memory;
