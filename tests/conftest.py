@@ -58,9 +58,9 @@ def small(values: dict[str, Any]) -> dict[str, Any]:
     scale = values["scales"]["smoke"]
     scale["world"]["edge_blocks"] = 40
     scale["calibration"]["seconds_per_job"] = 0.2
-    scale["switchback"] |= {"lives": 2, "warm_up_s": 3, "players": 2, "save_period_s": 0.5}
+    scale["switchback"] |= {"lives": 2, "warm_up_s": 2, "players": 2, "save_period_s": 0.3}
     scale["join_burst"] |= {"blocks": 2, "players": 2, "burst_s": 0.5, "stay_s": 1}
-    scale["inside_tick"] |= {"warm_up_s": 4, "stalls": 2, "players": 2, "teleport_period_s": 0.7}
+    scale["inside_tick"] |= {"warm_up_s": 3, "stalls": 2, "players": 2, "teleport_period_s": 0.7}
     scale["accesses"] |= {"lives": 1, "players": 2, "seconds": 15, "first_seconds": 15}
     scale["capture_cost"] |= {"warm_up_s": 3, "epoch_s": 4, "cut_s": 2, "players": 2}
     scale["store"] |= {"rows": 20_000, "save_s": 0.3}

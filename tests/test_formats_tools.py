@@ -1,6 +1,7 @@
 """Traces that the real tools write here: every reader finds what the traced program itself says that it did."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -58,7 +59,8 @@ FORMS = [
     "-f -C -w",
     "-f -ttt -e inject=fsync:delay_exit=9",
 ]
-"""More options that change the form of lines, of which `test_formats_strace` has lines."""
+"""More options that change the form of lines. `test_formats_strace` has lines of them."""
+RELEASE = pytest.mark.skipif("TICKDISK_FORMS" not in os.environ, reason="`make release-check` runs strace with all options")
 
 
 def traced(options: list[str], folder: Path) -> tuple[list[tuple], Path]:
@@ -72,7 +74,7 @@ def traced(options: list[str], folder: Path) -> tuple[list[tuple], Path]:
     return [tuple(row) for row in json.loads(said)], trace if "-ff" in options else trace / "s"
 
 
-@pytest.mark.parametrize("options", [*OPTIONS, *(pytest.param(form, marks=pytest.mark.live) for form in FORMS)])
+@pytest.mark.parametrize("options", [*OPTIONS, *(pytest.param(form, marks=RELEASE) for form in FORMS)])
 def test_strace_with_every_option(options: str, tmp_path: Path) -> None:
     done, trace = traced(options.split(), tmp_path)
     requests, counts = formats.read([trace])

@@ -22,8 +22,8 @@ from tickdisk.manifest import MANIFEST
 
 pytestmark = pytest.mark.live
 _LIMIT_S = 240
-_SETTINGS = {"warm_up_s": 3, "save_period_s": 0.5}
-_EPOCH_S = 3 * 0.5
+_SETTINGS = {"warm_up_s": 2, "save_period_s": 0.3}
+_EPOCH_S = 3 * 0.3
 _LEAD_S = 1.0
 Prepare = Callable[..., tuple[Path, str]]
 

@@ -39,7 +39,7 @@ def test_a_profile_behaves_elsewhere_as_its_device(tmp_path: Path) -> None:
     output = tmp_path / "My Disk.yaml"
     for _ in range(ATTEMPTS):  # a wrong fit is off each time, one round on a busy machine is not
         with device.up(DISK, size_bytes=SIZE, file_system=None) as target:
-            profiled = profile(target.block_device, output, write=True, seconds=0.5, size_bytes=0, say=lambda _: None)
+            profiled = profile(target.block_device, output, write=True, seconds=0.35, size_bytes=0, say=lambda _: None)
             made = target.status().requests
         # In simulated time: how late a busy machine is when it emulates belongs neither to the disk nor to its profile.
         p99 = [off(*(simulated_ns(model, "read", depth) for model in (profiled.model, DISK)), 0.99) for depth in HELD_OUT_DEPTHS]
@@ -62,7 +62,7 @@ def test_a_profile_behaves_elsewhere_as_its_device(tmp_path: Path) -> None:
     ):
         for depth in HELD_OUT_DEPTHS:
             for _ in range(ATTEMPTS):  # a wrong model is off each time, a busy machine is not
-                again = measure(found.target, write=False, seconds=0.6, folder=tmp_path, depths=[depth], say=lambda _: None)
+                again = measure(found.target, write=False, seconds=0.4, folder=tmp_path, depths=[depth], say=lambda _: None)
                 p50[depth] = off(again.samples[0].latency_ns, first[depth], 0.5)
                 if p50[depth] < P50_LIMIT:
                     break
