@@ -117,7 +117,7 @@ def _capture(
 
     target: trace.Target = trace.Command(command) if command is not None else (pid or 0)
     with temporary.folder(_place(folder.parent, spill)) as fast, clock.Sampler() as clocks:
-        with trace.start(tool, target=target, folder=fast, logs=folder / "logs") as recording:
+        with trace.start(tool, target=target, folder=fast, logs=folder / "logs", asked_ns=_began_ns()) as recording:
             code = _watch(recording, pid, limits, fast)
             asked_ns = time.monotonic_ns()
             raw = recording.stop(_at_ctrl_c())
@@ -131,7 +131,8 @@ def _capture(
     if captured.waits is not None:
         table.write("waits", folder / "waits.parquet", captured.waits)
     words = None if command is None else tuple(command)
-    about = Capture(**dict(captured.summary), command=words, pid=pid, exit_code=code, host=host.facts())
+    lacks = dict(captured.lacks)
+    about = Capture(**dict(captured.summary), command=words, pid=pid, exit_code=code, lacks=lacks, host=host.facts())
     write_capture(folder, about)
     if captured.summary.ended_ns < asked_ns:
         print(f"the capture ended before the program; it is whole for its first {_seconds(captured):.2f} s")
@@ -180,7 +181,7 @@ def _watch(recording: "trace.Recording", pid: int | None, limits: _Limits, folde
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     if pid is not None:
-        print(f"process {pid} is captured until it ends or you press Ctrl-C", flush=True)
+        print(f"process {pid} is captured from now on, until it ends or you press Ctrl-C", flush=True)
     began_s, is_asked, is_halted = time.monotonic(), False, False
     while True:
         ran_s = time.monotonic() - began_s
@@ -206,6 +207,14 @@ def _watch(recording: "trace.Recording", pid: int | None, limits: _Limits, folde
             recording.command.ask()
             is_asked = True
             print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
+
+
+def _began_ns() -> int:
+    """Returns the time at which this process began, from which its user waits for the capture."""
+    state = state_of(os.getpid())
+    assert state is not None
+    age_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - state.started * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return time.monotonic_ns() - age_ns
 
 
 def _at_ctrl_c() -> Callable[[], bool]:

@@ -137,10 +137,11 @@ class Recording:
         facts = _FACTS + json.dumps({**self._facts, **(self._end or {})}).encode()
         return RawCapture(_with_facts(self._raw, facts, self._logs))
 
-    def begin(self, resources: ExitStack, pids: Sequence[int]) -> None:
+    def begin(self, resources: ExitStack, pids: Sequence[int], asked_ns: int | None) -> None:
         """Takes snapshots of the processes `pids`, lets the command run, and takes over `resources`. `start` calls it."""
-        processes = [snapshot(pid) for pid in pids]
-        self._facts = {"tool": self.tool, "processes": processes, "started_ns": time.monotonic_ns()}
+        processes, started_ns = [snapshot(pid) for pid in pids], time.monotonic_ns()
+        missed_ns = 0 if self.command is not None or asked_ns is None else started_ns - asked_ns
+        self._facts = {"tool": self.tool, "processes": processes, "started_ns": started_ns, "missed_ns": missed_ns}
         self._resources = resources.pop_all()
         if self.command is not None:
             self.command.proceed()
@@ -161,8 +162,17 @@ def _with_facts(raw: Path, facts: bytes, elsewhere: Path) -> Path:
     return raw
 
 
-def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequence[int] | None = None) -> Recording:
-    """Starts a capture, and returns when the tool is attached.
+def start(
+    tool: Tool,
+    *,
+    target: Target,
+    folder: Path,
+    logs: Path,
+    cores: Sequence[int] | None = None,
+    asked_ns: int | None = None,
+) -> Recording:
+    """Starts a capture, and returns when the tool is attached. `asked_ns` is the time from which a user expects a running process
+    to be captured, so that the capture tells how much of it is missing.
 
     bpftrace captures the members of a cgroup v2. If the target is not a cgroup, a new cgroup holds it until the capture ends.
     strace captures a command, or the processes that run at the start, and their children. `folder` gets the raw output and should
@@ -192,5 +202,5 @@ def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequen
             tracer = strace.Strace(words, pids, raw, logs, cores, started=command is not None)
         resources.callback(tracer.kill)
         recording = Recording(tool, tracer, raw, logs, command)
-        recording.begin(resources, pids)
+        recording.begin(resources, pids, asked_ns)
         return recording
