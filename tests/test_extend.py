@@ -19,7 +19,6 @@ STEP = re.compile(r"^\d+\. `([^`]+)`: ", re.MULTILINE)
 WITHOUT_MEMBERS = {
     "arm to an experiment",
     "cause for which a claim is not decided",
-    "cause for which a claim is not decided",
     "format of traces",
     "network stack or a prototype of a game",
     "part of the description of loads",
