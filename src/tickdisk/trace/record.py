@@ -19,6 +19,7 @@ from tickdisk.foundation.files import json_of, whole
 from tickdisk.trace import bpftrace, strace
 from tickdisk.trace.cgroup import Cgroup
 from tickdisk.trace.launch import Command, Launched
+from tickdisk.trace.output import Output
 from tickdisk.trace.snapshot import snapshot
 
 Tool = Literal["bpftrace", "strace", "strace_positioned"]
@@ -89,15 +90,15 @@ def is_raw_capture(path: Path) -> bool:
 
 class Recording:
     """A running capture, made by `start`. Leaving it as a context manager ends all that `start` began. `command` is the started
-    command, or None.
+    command, or None, and `output` what the tool writes.
     """
 
     def __init__(
-        self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", raw: Path, logs: Path, command: Launched | None
+        self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", output: Output, logs: Path, command: Launched | None
     ) -> None:
         self.tool: Tool = tool
-        self.command = command
-        self._tracer, self._raw, self._logs = tracer, raw, logs
+        self.command, self.output = command, output
+        self._tracer, self._logs = tracer, logs
         self._resources = ExitStack()
         self._facts: dict[str, Any] = {}
         self._end: dict[str, Any] | None = None
@@ -112,11 +113,6 @@ class Recording:
     def pid(self) -> int:
         """The number of the tool's process, whose processor time is part of the overhead of capturing."""
         return self._tracer.pid
-
-    @property
-    def size_bytes(self) -> int:
-        """The number of bytes that the tool has written so far."""
-        return self._raw.stat().st_size if self._raw.exists() else 0
 
     def halt(self, gives_up: Callable[[], bool] | None = None) -> None:
         """Waits until all events are written, and ends the tool. A command goes on, and is not captured any more.
@@ -135,7 +131,7 @@ class Recording:
             if self._end is None:
                 self.halt(gives_up)
         facts = _FACTS + json.dumps({**self._facts, **(self._end or {})}).encode()
-        return RawCapture(_with_facts(self._raw, facts, self._logs))
+        return RawCapture(_with_facts(self.output.whole(), facts, self._logs))
 
     def begin(self, resources: ExitStack, pids: Sequence[int], asked_ns: int | None) -> None:
         """Takes snapshots of the processes `pids`, lets the command run, and takes over `resources`. `start` calls it."""
@@ -180,13 +176,13 @@ def start(
     target does not run, or if the tool cannot run or attach.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    raw = folder / RAW
-    raw.unlink(missing_ok=True)
+    output = Output(folder / RAW)
+    output.path.unlink(missing_ok=True)
     if isinstance(target, int) and not Path(f"/proc/{target}").exists():
         raise TickdiskError(f"process {target} does not run; start it first")
     with ExitStack() as resources:
         command = None
-        words = strace.words(tool, raw) if tool != "bpftrace" else []
+        words = strace.words(tool, output.path) if tool != "bpftrace" else []
         if isinstance(target, Command):
             command = resources.enter_context(Launched(target, [*words, *strace.COMMAND_OPTIONS] if words else []))
             pids = [command.pid]
@@ -197,10 +193,10 @@ def start(
             group = target if isinstance(target, Cgroup) else resources.enter_context(Cgroup(below=pids[0]))
             for pid in [] if group is target else pids:
                 group.add(pid)
-            tracer = bpftrace.Bpftrace(group.id, raw, logs, cores)
+            tracer = bpftrace.Bpftrace(group.id, output.path, logs, cores)
         else:
-            tracer = strace.Strace(words, pids, raw, logs, cores, started=command is not None)
+            tracer = strace.Strace(words, pids, output, logs, cores, started=command is not None)
         resources.callback(tracer.kill)
-        recording = Recording(tool, tracer, raw, logs, command)
+        recording = Recording(tool, tracer, output, logs, command)
         recording.begin(resources, pids, asked_ns)
         return recording

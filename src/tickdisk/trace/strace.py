@@ -14,6 +14,7 @@ from typing import Any
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.trace.calls import CALLS, NOT_FOLLOWED
+from tickdisk.trace.output import Output
 
 NAMING_CALLS = ("prctl", "execve", "execveat", "clone", "clone3", "fork", "vfork")
 """Calls that are captured because they name threads, or begin new threads and programs."""
@@ -56,7 +57,7 @@ class Strace:
         self,
         words: Sequence[str | Path],
         pids: Sequence[int],
-        raw: Path,
+        output: Output,
         logs: Path,
         cores: Sequence[int] | None,
         *,
@@ -65,7 +66,7 @@ class Strace:
         """Attaches to `pids`, or, if `started`, takes over the strace under which the command `pids[0]` was started."""
         if not pids:
             raise TickdiskError("strace has no process that it could attach to; start the process first")
-        self._raw, self._pids = raw, pids
+        self._output, self._pids = output, pids
         self._cwds = [Path(f"/proc/{pid}/cwd").readlink() for pid in pids]
         self._child = None if started else self._attach(words, logs, cores)
         self.pid = _tracer_of(pids[0]) if self._child is None else self._child.pid
@@ -92,7 +93,7 @@ class Strace:
             raise TickdiskError(f"strace did not end within {_WRITE_S:g} s; is a traced process stuck in the kernel?")
         if self._child is not None:
             self._child.wait(_LAST_S)
-        return {"version": version(), "sizes": _sizes(self._raw.read_bytes(), self._cwds)}
+        return {"version": version(), "sizes": _sizes(self._output.whole().read_bytes(), self._cwds)}
 
     def kill(self) -> None:
         """Kills strace, if it has not ended already. The object cannot be used any more."""
