@@ -2,12 +2,23 @@
 
 import ctypes
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from tickdisk.foundation.errors import TickdiskError
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of a tool, which is needed to read its output. It is part of the last line of a raw capture."""
+
+    ended_ns: int
+    """The time up to which the output is whole."""
+    version: str
+    """The version of the tool, e.g. 6.1."""
 
 
 class Output:

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -19,7 +19,7 @@ from tickdisk.foundation.files import json_of, whole
 from tickdisk.trace import bpftrace, strace
 from tickdisk.trace.cgroup import Cgroup
 from tickdisk.trace.launch import Command, Launched
-from tickdisk.trace.output import Output
+from tickdisk.trace.output import Ending, Output
 from tickdisk.trace.snapshot import snapshot
 
 Tool = Literal["bpftrace", "strace", "strace_positioned"]
@@ -101,7 +101,7 @@ class Recording:
         self._tracer, self._logs = tracer, logs
         self._resources = ExitStack()
         self._facts: dict[str, Any] = {}
-        self._end: dict[str, Any] | None = None
+        self._end: Ending | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -120,8 +120,7 @@ class Recording:
         If that fails, TickdiskError is raised. With `gives_up`, the capture is kept instead, and ends when its last whole part
         does. The wait also ends when `gives_up` returns True.
         """
-        ended_ns = time.monotonic_ns()
-        self._end = {"ended_ns": ended_ns, **self._tracer.stop(gives_up)}
+        self._end = self._tracer.stop(gives_up)
 
     def stop(self, gives_up: Callable[[], bool] | None = None) -> RawCapture:
         """Ends the command and, unless it has ended already, the tool (`halt`), and returns what it wrote."""
@@ -130,7 +129,8 @@ class Recording:
                 self.command.end()
             if self._end is None:
                 self.halt(gives_up)
-        facts = _FACTS + json.dumps({**self._facts, **(self._end or {})}).encode()
+            assert self._end is not None
+        facts = _FACTS + json.dumps(self._facts | asdict(self._end)).encode()
         return RawCapture(_with_facts(self.output.whole(), facts, self._logs))
 
     def begin(self, resources: ExitStack, pids: Sequence[int], asked_ns: int | None) -> None:
