@@ -41,7 +41,7 @@ test-guest: setup ## test null_blk in a QEMU guest with Debian's kernel (minutes
 	@$(WITH_PATH) TICKDISK_GUEST="$(CURDIR)/build/guest" pytest -q tests/test_device_guest.py
 
 lab: setup ## open the notebooks in JupyterLab
-	@$(WITH_PATH) jupyter lab --ServerApp.allow_root=True notebooks
+	@$(WITH_PATH) sh envs/launcher jupyter lab --ServerApp.allow_root=True notebooks
 
 bench-replay: setup ## measure how exactly a replay issues requests, beside fio and a loop in Python
 	@$(WITH_PATH) python -m benchmarks.replay_lag

@@ -90,7 +90,8 @@ def interrupted_make() -> bool:
 def command(scale: str, blocks: str) -> list[str]:
     """Returns the workflow's command line."""
     overrides = [f"{name}={value}" for name, value in (("scale", scale), ("blocks", blocks)) if value]
-    return [str(ROOT / ".venv/bin/snakemake"), "--cores", "all", *(["--config", *overrides] if overrides else [])]
+    launched = ["sh", str(ROOT / "envs/launcher"), "snakemake"]
+    return [*launched, "--cores", "all", *(["--config", *overrides] if overrides else [])]
 
 
 def supervise(words: list[str], mark: str) -> int:

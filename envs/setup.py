@@ -164,7 +164,8 @@ def path_folders() -> list[Path]:
 def rust_folder() -> Path | None:
     """Returns the folder of a new enough cargo and rustc: on PATH, of rustup, or of a versioned Debian package."""
     versioned = sorted(Path("/usr/lib").glob("rust-1.*/bin"), key=lambda path: version(path.parent.name), reverse=True)
-    return find_tools(("cargo", "rustc"), [*path_folders(), Path.home() / ".cargo/bin", *versioned], rust_minimum(), "--version")
+    own = Path(os.path.expanduser("~/.cargo/bin"))  # noqa: PTH111 - Path fails where a user has no home
+    return find_tools(("cargo", "rustc"), [*path_folders(), own, *versioned], rust_minimum(), "--version")
 
 
 def rust_minimum() -> tuple[int, ...]:
@@ -400,7 +401,7 @@ def commands() -> str:
     if not PATH_FILE.exists() or PATH_FILE.read_text() != text:
         PATH_FILE.write_text(text)
     launcher = (ENVS / "launcher").read_text()
-    folder = Path("/usr/local/bin") if os.geteuid() == 0 else Path.home() / ".local/bin"
+    folder = Path("/usr/local/bin") if os.geteuid() == 0 else Path(os.path.expanduser("~/.local/bin"))  # noqa: PTH111
     path = os.pathsep.join(part for part in os.get_exec_path() if Path(part) != VENV / "bin")
     others = []
     for name in COMMANDS:

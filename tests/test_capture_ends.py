@@ -14,6 +14,7 @@ from conftest import BIN
 
 from tickdisk import trace
 from tickdisk.cli import capture as command
+from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.trace import record
 
@@ -71,12 +72,45 @@ def test_the_last_line_has_room_where_nothing_more_can_be_written(tmp_path: Path
 def test_a_folder_to_spill_to_must_be_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command._place(tmp_path, tmp_path) == tmp_path
+    assert command._place(tmp_path, tmp_path) == memory.MEMORY
     with pytest.raises(TickdiskError, match="is no folder"):
         command._place(tmp_path, tmp_path / "none")
     monkeypatch.setattr(command, "free_bytes", lambda: 1_000_000)
+    assert command._place(tmp_path, tmp_path) == tmp_path
     assert command._place(tmp_path, None) == tmp_path
     assert "has only 1 MB free, so the events are written to" in capsys.readouterr().err
+
+
+def test_output_that_is_moved_leaves_the_memory_and_stays_whole(tmp_path: Path) -> None:
+    parts = [bytes([number]) * 100_000 for number in range(5)]
+    with memory.folder() as fast:
+        output = trace.Output(fast / "capture.txt")
+        assert (output.size_bytes, output.whole()) == (0, output.path)
+        with output.path.open("wb", buffering=0) as tool:
+            for number, part in enumerate(parts):
+                tool.write(part)
+                assert output.size_bytes == 100_000 * (1 if number % 2 == 0 else 2)
+                if number % 2:
+                    output.spill(tmp_path)
+                    assert output.size_bytes == 0
+                    assert output.path.stat().st_blocks * 512 <= 4096
+        assert output.whole() == tmp_path / "capture.txt"
+    assert (tmp_path / "capture.txt").read_bytes() == b"".join(parts)
+
+
+@pytest.mark.parametrize(("free", "has_room"), [(100 << 20, True), (33 << 20, False)])
+def test_a_full_memory_ends_a_capture_if_there_is_no_room_to_spill_to(
+    free: int, has_room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = trace.Output(tmp_path / "capture.txt")
+    output.path.write_bytes(bytes(2 << 20))
+    monkeypatch.setattr(command, "free_bytes", lambda _: free)
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    assert command._Limits(1, 3 << 20).has_room(output, tmp_path)
+    assert not command._Limits(1, 1 << 20).has_room(output, tmp_path)
+    assert command._Limits(1, 1 << 20, slow).has_room(output, tmp_path) == has_room
+    assert output.size_bytes == (0 if has_room else 2 << 20)
 
 
 @captures
@@ -116,8 +150,10 @@ def test_a_capture_with_little_memory_ends_and_is_kept(tool: str, tmp_path: Path
 
 
 @captures
-def test_a_capture_with_a_folder_to_spill_to_is_whole(tmp_path: Path) -> None:
-    done = call(tmp_path, "-o", "c", "--memory", "1M", "--spill", ".", "--", *writer(0.5, 0), small="2m")
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("small", ["2m", "300m"])
+def test_a_capture_with_a_folder_to_spill_to_is_whole(small: str, tool: str, tmp_path: Path) -> None:
+    done = call(tmp_path, "-o", "c", "--tool", tool, "--memory", "0", "--spill", ".", "--", *writer(0.5), small=small)
     assert done.stderr == ""
     assert "ended before the program" not in done.stdout
     assert captured(tmp_path / "c")["requests"] > 100

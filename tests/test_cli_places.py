@@ -59,7 +59,7 @@ def test_the_project_s_files_are_found_from_any_folder(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def full() -> None:
-        raise OSError("[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device")
+        raise OSError(28, "Error writing bytes to file. Detail: [errno 28] No space left on device")
 
     monkeypatch.setattr(cli, "app", full)
     monkeypatch.setattr("sys.argv", ["tickdisk", "capture", "-o", str(tmp_path / "capture")])

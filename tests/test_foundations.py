@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tickdisk import project
 from tickdisk.foundation import clock, host, process, table
-from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.errors import TickdiskError, sentence_of
 from tickdisk.foundation.files import read_json, whole, write_json
 
 
@@ -46,8 +46,15 @@ def test_a_full_disk_is_one_line_and_a_mistake_of_the_program_is_not() -> None:
         return subprocess.run(words, capture_output=True, text=True, check=False)
 
     full = said("ENOSPC")
-    assert (full.returncode, full.stderr) == (2, "tickdisk: /data/x: went wrong; free some space there\n")
+    assert (full.returncode, full.stderr) == (2, "tickdisk: /data/x: No space left on device; free some space there\n")
     assert "Traceback" in said("EBADF").stderr
+
+
+def test_an_error_of_pyarrow_is_told_by_its_number_and_not_by_its_words() -> None:
+    with pytest.raises(OSError, match="Failed to open local file") as caught:
+        pq.read_schema("none")
+    assert sentence_of(caught.value, "none") == "none: No such file or directory; give another place"
+    assert sentence_of(OSError("No such file or directory"), "none") is None
 
 
 def test_another_file_that_is_missing_is_not_said_to_be_the_one_that_is_written(tmp_path: Path) -> None:

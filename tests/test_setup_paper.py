@@ -19,7 +19,8 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "envs").mkdir()
-        (folder / "envs/paper.py").write_text((ROOT / "envs/paper.py").read_text())
+        for name in ("paper.py", "launcher"):
+            (folder / "envs" / name).write_text((ROOT / "envs" / name).read_text())
         (folder / ".venv/bin").mkdir(parents=True)
 
     def workflow(self, script: str) -> None:
@@ -27,9 +28,10 @@ class Project:
         path.write_text(f"#!/bin/bash\n{script}\n")
         path.chmod(0o755)
 
-    def paper(self, *arguments: str) -> subprocess.Popen[str]:
+    def paper(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, self.folder / "envs/paper.py", *(arguments or ("", ""))],
+            env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -75,6 +77,14 @@ def test_scale_and_blocks_reach_the_workflow_and_its_exit_code_comes_back(projec
     paper = project.paper("", "")
     paper.communicate()
     assert project.wait_for("arguments") == "--cores all"
+
+
+def test_a_home_that_cannot_be_written_is_replaced(project: Project) -> None:
+    project.workflow('echo "$HOME" "$XDG_CACHE_HOME" >places')
+    file = project.folder / "file"
+    file.touch()
+    project.paper(HOME=str(file), XDG_CACHE_HOME=str(file / "cache")).communicate()
+    assert project.wait_for("places") == f"{project.folder}/build/home {project.folder}/build/home/.cache"
 
 
 def test_what_the_workflow_leaves_is_ended(project: Project) -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import BIN
 
-from tickdisk import device, trace
+from tickdisk import device, manifest, trace
 from tickdisk.foundation import clock, memory, table
 
 pytestmark = pytest.mark.live
@@ -375,19 +375,27 @@ def test_a_running_process_is_captured_and_left_alone(tool: str, fast: Path, tmp
         try:
             while not (fast / "began").exists():
                 time.sleep(0.05)
-            before = tracers()
+            before, asked_ns = tracers(), time.monotonic_ns()
             with cli("-o", tmp_path / "out", "--tool", tool, "--pid", str(process.pid)) as runs:
+                called_ns = time.monotonic_ns()
                 assert runs.stdout is not None
-                assert runs.stdout.readline() == f"process {process.pid} is captured until it ends or you press Ctrl-C\n"
+                said = f"process {process.pid} is captured from now on, until it ends or you press Ctrl-C\n"
+                assert runs.stdout.readline() == said
+                at_ns = time.monotonic_ns()
                 time.sleep(1)
                 runs.send_signal(signal.SIGINT)
-                runs.communicate(timeout=LIMIT_S)
+                screen, _ = runs.communicate(timeout=LIMIT_S)
             assert runs.returncode == 0
             assert process.poll() is None
         finally:
             process.kill()
     requests = table.read("requests", tmp_path / "out" / "requests.parquet")
     assert (requests["file"] == "/etc/hostname").sum() > 10
+    assert requests["start_ns"].min() < at_ns + 100_000_000, "it is captured as soon as that is said"
+    about = manifest.read_capture(tmp_path / "out")
+    (kind,) = [kind for kind in about.lacks if kind.startswith("ms at the start, in which the process ran")]
+    assert asked_ns - 20_000_000 <= about.started_ns - about.lacks[kind] * 1_000_000 <= called_ns + 1_000_000
+    assert f"not in the capture: {about.lacks[kind]:,} {kind}\n" in screen
     assert not tracers() - before
 
 

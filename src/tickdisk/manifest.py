@@ -7,6 +7,8 @@ rooms that make them.
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import Field
+
 from tickdisk.config import Resolved
 from tickdisk.device import EmulatorStatus, KeptModel
 from tickdisk.experiment import PlannedLife
@@ -30,6 +32,8 @@ class Capture(CaptureSummary):
     """The number of the process that was captured. It is null for a command."""
     exit_code: int | None
     """The exit code of the command. It is null for a process that ran already."""
+    lacks: dict[str, int] = Field(default_factory=dict)
+    """The number of things that happened and are not among the requests, by kind, such as ms at the start or lost events."""
     host: HostFacts
     """The machine. See *Host* below."""
 

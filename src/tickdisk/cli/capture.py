@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -33,7 +33,7 @@ _RESERVE_BYTES = 32 << 20
 """Room that is left for what the tool writes at its end."""
 _FULL = (
     "there is no more room for events after {seconds:.0f} s, so the capture ends here and is kept; give more --memory, or a "
-    "folder on a disk by --spill"
+    "folder with more room by --spill"
 )
 
 
@@ -61,12 +61,16 @@ def capture(
         str | None,
         typer.Option(
             "--memory",
-            help="Most memory for what is captured, e.g. 512M, at which the capture ends. By default, all of /dev/shm.",
+            help="Most memory for what is captured, e.g. 512M. By default, all of /dev/shm. When it is full, the capture ends, "
+            "unless there is a folder to --spill to.",
         ),
     ] = None,
     spill: Annotated[
         Path | None,
-        typer.Option(help="Folder for what is captured instead of memory, until the capture ends. It should be on another disk."),
+        typer.Option(
+            help="Folder to which what is captured is moved whenever the memory of --memory is full, until the capture ends. It "
+            "should be on another disk."
+        ),
     ] = None,
 ) -> None:
     """Captures the requests of a process to files and, with bpftrace, what its threads wait for.
@@ -81,7 +85,7 @@ def capture(
         raise TickdiskError(f"{output} exists already; remove it or name another folder")
     check_output_folder(output)
     most_bytes = math.inf if most_memory is None else bytes_of(most_memory, "--memory")
-    limits = _Limits(math.inf if seconds is None else seconds, most_bytes if spill is None else math.inf)
+    limits = _Limits(math.inf if seconds is None else seconds, most_bytes)
     for left in output.absolute().parent.glob(f".{output.name}.*.partial"):
         shutil.rmtree(left, ignore_errors=True)
     partial = output.absolute().with_name(f".{output.name}.{os.getpid()}.partial")
@@ -116,22 +120,26 @@ def _capture(
     from tickdisk.manifest import Capture, write_capture
 
     target: trace.Target = trace.Command(command) if command is not None else (pid or 0)
-    with temporary.folder(_place(folder.parent, spill)) as fast, clock.Sampler() as clocks:
-        with trace.start(tool, target=target, folder=fast, logs=folder / "logs") as recording:
+    place = _place(folder.parent, spill)
+    with temporary.folder(place) as fast, temporary.folder(spill or place) as slow, clock.Sampler() as clocks:
+        if spill is not None:
+            limits = replace(limits, spill=slow) if place != spill else replace(limits, size_bytes=math.inf)
+        with trace.start(tool, target=target, folder=fast, logs=folder / "logs", asked_ns=_began_ns()) as recording:
             code = _watch(recording, pid, limits, fast)
             asked_ns = time.monotonic_ns()
             raw = recording.stop(_at_ctrl_c())
         samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
         captured = trace.parse(raw, samples, classify=server.classify)
         raw.keep(folder / "raw")
-        if raw.path.parent != fast:  # there was no room for its last line
+        if raw.path.parent not in (fast, slow):  # there was no room for its last line
             raw.path.unlink()
     table.write("requests", folder / "requests.parquet", captured.requests, captured.lacks)
     table.write("clocks", folder / "clocks.parquet", samples)
     if captured.waits is not None:
         table.write("waits", folder / "waits.parquet", captured.waits)
     words = None if command is None else tuple(command)
-    about = Capture(**dict(captured.summary), command=words, pid=pid, exit_code=code, host=host.facts())
+    lacks = dict(captured.lacks)
+    about = Capture(**dict(captured.summary), command=words, pid=pid, exit_code=code, lacks=lacks, host=host.facts())
     write_capture(folder, about)
     if captured.summary.ended_ns < asked_ns:
         print(f"the capture ended before the program; it is whole for its first {_seconds(captured):.2f} s")
@@ -146,22 +154,29 @@ class _Limits:
 
     seconds: float
     size_bytes: float
-    """Most bytes that the tool may write."""
+    """Most bytes of what the tool writes that may be in memory."""
+    spill: Path | None = None
+    """The folder to which they are moved then."""
 
-    def is_full(self, recording: "trace.Recording", folder: Path) -> bool:
-        """Returns whether the tool has written as much as it may, or there is hardly room for more."""
-        return recording.size_bytes >= self.size_bytes or free_bytes(folder) < _RESERVE_BYTES
+    def has_room(self, output: "trace.Output", folder: Path) -> bool:
+        """Returns whether the tool can write on in `folder`, from which its output is moved if there is a place for it."""
+        if output.size_bytes < self.size_bytes and free_bytes(folder) >= _RESERVE_BYTES:
+            return True
+        if self.spill is None or free_bytes(self.spill) < output.size_bytes + _RESERVE_BYTES:
+            return False
+        output.spill(self.spill)
+        return True
 
 
 def _place(beside: Path, spill: Path | None) -> Path:
-    """Returns the folder for what the tool writes: `spill`, or memory if that has room, or else the one `beside` the output."""
-    if spill is not None:
-        if not spill.is_dir():
-            raise TickdiskError(f"{spill} is no folder; make it on a disk with room, or leave --spill out")
-        return spill
+    """Returns the folder for what the tool writes: memory if that has room, or else `spill` or the one `beside` the output."""
+    if spill is not None and not spill.is_dir():
+        raise TickdiskError(f"{spill} is no folder; make it on a disk with room, or leave --spill out")
     free = free_bytes()
     if free >= LEAST_BYTES:
         return MEMORY
+    if spill is not None:
+        return spill
     print(
         f"{MEMORY} has only {free / 1e6:.0f} MB free, so the events are written to {beside} meanwhile, which loads its disk; "
         f"name another by --spill ({MORE_MEMORY})",
@@ -180,12 +195,12 @@ def _watch(recording: "trace.Recording", pid: int | None, limits: _Limits, folde
     interrupted: list[float] = []
     signal.signal(signal.SIGINT, lambda *_: interrupted.append(time.monotonic()))
     if pid is not None:
-        print(f"process {pid} is captured until it ends or you press Ctrl-C", flush=True)
+        print(f"process {pid} is captured from now on, until it ends or you press Ctrl-C", flush=True)
     began_s, is_asked, is_halted = time.monotonic(), False, False
     while True:
         ran_s = time.monotonic() - began_s
         is_over = ran_s > limits.seconds
-        if not is_halted and limits.is_full(recording, folder):
+        if not is_halted and not limits.has_room(recording.output, folder):
             print(_FULL.format(seconds=ran_s), file=sys.stderr, flush=True)
             is_halted = True
             if recording.command is None or recording.tool == "bpftrace":
@@ -206,6 +221,14 @@ def _watch(recording: "trace.Recording", pid: int | None, limits: _Limits, folde
             recording.command.ask()
             is_asked = True
             print("the program is asked to end, and the capture goes on until it does; Ctrl-C ends it by force", flush=True)
+
+
+def _began_ns() -> int:
+    """Returns the time at which this process began, from which its user waits for the capture."""
+    state = state_of(os.getpid())
+    assert state is not None
+    age_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - state.started * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return time.monotonic_ns() - age_ns
 
 
 def _at_ctrl_c() -> Callable[[], bool]:

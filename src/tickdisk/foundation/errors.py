@@ -39,12 +39,10 @@ def sentence_of(error: BaseException, place: str | None = None) -> str | None:
         return "there is not enough memory for this; free some, or ask for less"
     if not isinstance(error, OSError):
         return None
-    # An error of pyarrow may have no number, only the text.
-    numbers = [error.errno] if error.errno else [number for number in _ADVICE if os.strerror(number) in str(error)]
     named = error.filename if error.filename is not None else place
-    if not numbers or numbers[0] not in _ADVICE or named is None:
+    if error.errno is None or error.errno not in _ADVICE or named is None:
         return None
-    return f"{os.fsdecode(named) or 'an empty name'}: {error.strerror or os.strerror(numbers[0])}; {_ADVICE[numbers[0]]}"
+    return f"{os.fsdecode(named) or 'an empty name'}: {os.strerror(error.errno)}; {_ADVICE[error.errno]}"
 
 
 @contextmanager

@@ -28,7 +28,8 @@ def whole(path: Path) -> Iterator[Path]:
     except OSError as error:
         if error.filename is not None and Path(os.fsdecode(error.filename)) not in (partial, path, path.parent):
             raise  # The block failed at another file.
-        raise TickdiskError(f"cannot write {path}: {error.strerror or error}; free space or choose another folder") from error
+        reason = os.strerror(error.errno) if error.errno else error
+        raise TickdiskError(f"cannot write {path}: {reason}; free space or choose another folder") from error
     finally:
         partial.unlink(missing_ok=True)
 

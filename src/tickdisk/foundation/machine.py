@@ -24,7 +24,7 @@ def _tool_folders() -> tuple[Path, ...]:
         dict.fromkeys(
             [
                 *(Path(word) for word in words if word),
-                Path.home() / ".cargo/bin",
+                Path(os.path.expanduser("~/.cargo/bin")),  # noqa: PTH111 - Path fails where a user has no home
                 *(Path("/") / folder for folder in _SYSTEM_FOLDERS),
             ]
         )

@@ -11,6 +11,7 @@ from tickdisk.trace.bpftrace import unavailable
 from tickdisk.trace.cgroup import Cgroup, remove_abandoned
 from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
+from tickdisk.trace.output import Output
 from tickdisk.trace.parse import ParsedCapture, parse
 from tickdisk.trace.record import RawCapture, Recording, Target, Tool, is_raw_capture, start
 from tickdisk.trace.summary import CaptureSummary
@@ -19,6 +20,7 @@ __all__ = [
     "CaptureSummary",
     "Cgroup",
     "Command",
+    "Output",
     "ParsedCapture",
     "RawCapture",
     "Recording",

@@ -10,13 +10,14 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.tracefs import with_tracefs
 from tickdisk.trace.cgroup import hierarchy
+from tickdisk.trace.output import Ending
 from tickdisk.trace.program import MAP_ENTRIES, REQUIRED_TRACEPOINTS, TEXT_BYTES, fault_point, missing, points, program
 
 _ATTACH_S = 60.0
@@ -54,6 +55,20 @@ def version() -> str:
     return process.run(["bpftrace", "--version"], timeout_s=10).strip().removeprefix("bpftrace v")
 
 
+@dataclass(frozen=True)
+class BpftraceEnding(Ending):
+    """The end of bpftrace."""
+
+    clock_offset_ns: int
+    """The number to subtract from time stamps to get CLOCK_MONOTONIC. They are in CLOCK_BOOTTIME, except with old kernels."""
+    lost_printed: int
+    """The number of lines that bpftrace lost."""
+    missing: Sequence[str]
+    """The tracepoints that this kernel lacks."""
+    faults: str | None
+    """The tracepoint of page faults, if there is one."""
+
+
 class Bpftrace:
     """A running bpftrace, which captures all processes in one cgroup. It runs under setsid, so that Ctrl-C at a terminal reaches
     only this process, which then ends bpftrace by `stop` without losing events.
@@ -83,14 +98,11 @@ class Bpftrace:
             self.kill()
             raise
 
-    def stop(self, gives_up: Callable[[], bool] | None = None) -> dict[str, Any]:
-        """Waits until all events up to now are written, ends bpftrace, and returns what is needed to read its output.
+    def stop(self, gives_up: Callable[[], bool] | None = None) -> BpftraceEnding:
+        """Waits until all events up to now are written, and ends bpftrace.
 
         If they cannot be written, TickdiskError is raised. With `gives_up`, the wait ends when that returns True, or when nothing
-        more can be written. The written events are then kept, and the key ended_ns says up to when they are whole. The others
-        are version (of bpftrace), clock_offset_ns, lost_printed (lines that bpftrace lost), missing (tracepoints that this kernel
-        lacks) and faults (the tracepoint of page faults, or None). The time stamps are in CLOCK_BOOTTIME, or in CLOCK_MONOTONIC
-        with old kernels. The reader has to subtract clock_offset_ns from them to get CLOCK_MONOTONIC.
+        more can be written. The written events are then kept.
         """
         boot, monotonic, last = time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.monotonic_ns(), max(self._beats.values())
         suspended_ns = (
@@ -116,14 +128,14 @@ class Bpftrace:
         if code != 0 and is_whole():
             raise TickdiskError(f"bpftrace ended with exit code {code}; its last words: {self._child.tail(3)}")
         log = self._child.log_path.read_text(encoding="utf-8", errors="replace")
-        return {
-            "version": version(),
-            "clock_offset_ns": suspended_ns,
-            "lost_printed": sum(map(int, _LOST.findall(log))),
-            "missing": self._missing,
-            "faults": self._faults,
-            **({} if is_whole() else {"ended_ns": min(self._beats.values()) - suspended_ns}),
-        }
+        return BpftraceEnding(
+            ended_ns=monotonic if is_whole() else min(self._beats.values()) - suspended_ns,
+            version=version(),
+            clock_offset_ns=suspended_ns,
+            lost_printed=sum(map(int, _LOST.findall(log))),
+            missing=self._missing,
+            faults=self._faults,
+        )
 
     @property
     def pid(self) -> int:

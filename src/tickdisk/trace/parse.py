@@ -72,8 +72,13 @@ def parse(
         missing=tuple(facts.get("missing", [])),
         faults=facts.get("faults"),
     )
-    lost = {f"events that {summary.tool} lost": summary.lost_events} if summary.lost_events else {}
-    return ParsedCapture(requests, parsed.waits, summary, lost | dict(parsed.lacks))
+    lost = {
+        f"ms at the start, in which the process ran and {summary.tool} was not attached yet": facts.get("missed_ns", 0)
+        // 1_000_000,
+        f"events that {summary.tool} lost": summary.lost_events,
+    }
+    lacks = {kind: count for kind, count in lost.items() if count} | dict(parsed.lacks)
+    return ParsedCapture(requests, parsed.waits, summary, lacks)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -19,6 +19,7 @@ from tickdisk.foundation.files import json_of, whole
 from tickdisk.trace import bpftrace, strace
 from tickdisk.trace.cgroup import Cgroup
 from tickdisk.trace.launch import Command, Launched
+from tickdisk.trace.output import Ending, Output
 from tickdisk.trace.snapshot import snapshot
 
 Tool = Literal["bpftrace", "strace", "strace_positioned"]
@@ -89,18 +90,18 @@ def is_raw_capture(path: Path) -> bool:
 
 class Recording:
     """A running capture, made by `start`. Leaving it as a context manager ends all that `start` began. `command` is the started
-    command, or None.
+    command, or None, and `output` what the tool writes.
     """
 
     def __init__(
-        self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", raw: Path, logs: Path, command: Launched | None
+        self, tool: Tool, tracer: "bpftrace.Bpftrace | strace.Strace", output: Output, logs: Path, command: Launched | None
     ) -> None:
         self.tool: Tool = tool
-        self.command = command
-        self._tracer, self._raw, self._logs = tracer, raw, logs
+        self.command, self.output = command, output
+        self._tracer, self._logs = tracer, logs
         self._resources = ExitStack()
         self._facts: dict[str, Any] = {}
-        self._end: dict[str, Any] | None = None
+        self._end: Ending | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -113,19 +114,13 @@ class Recording:
         """The number of the tool's process, whose processor time is part of the overhead of capturing."""
         return self._tracer.pid
 
-    @property
-    def size_bytes(self) -> int:
-        """The number of bytes that the tool has written so far."""
-        return self._raw.stat().st_size if self._raw.exists() else 0
-
     def halt(self, gives_up: Callable[[], bool] | None = None) -> None:
         """Waits until all events are written, and ends the tool. A command goes on, and is not captured any more.
 
         If that fails, TickdiskError is raised. With `gives_up`, the capture is kept instead, and ends when its last whole part
         does. The wait also ends when `gives_up` returns True.
         """
-        ended_ns = time.monotonic_ns()
-        self._end = {"ended_ns": ended_ns, **self._tracer.stop(gives_up)}
+        self._end = self._tracer.stop(gives_up)
 
     def stop(self, gives_up: Callable[[], bool] | None = None) -> RawCapture:
         """Ends the command and, unless it has ended already, the tool (`halt`), and returns what it wrote."""
@@ -134,13 +129,15 @@ class Recording:
                 self.command.end()
             if self._end is None:
                 self.halt(gives_up)
-        facts = _FACTS + json.dumps({**self._facts, **(self._end or {})}).encode()
-        return RawCapture(_with_facts(self._raw, facts, self._logs))
+            assert self._end is not None
+        facts = _FACTS + json.dumps(self._facts | asdict(self._end)).encode()
+        return RawCapture(_with_facts(self.output.whole(), facts, self._logs))
 
-    def begin(self, resources: ExitStack, pids: Sequence[int]) -> None:
+    def begin(self, resources: ExitStack, pids: Sequence[int], asked_ns: int | None) -> None:
         """Takes snapshots of the processes `pids`, lets the command run, and takes over `resources`. `start` calls it."""
-        processes = [snapshot(pid) for pid in pids]
-        self._facts = {"tool": self.tool, "processes": processes, "started_ns": time.monotonic_ns()}
+        processes, started_ns = [snapshot(pid) for pid in pids], time.monotonic_ns()
+        missed_ns = 0 if self.command is not None or asked_ns is None else started_ns - asked_ns
+        self._facts = {"tool": self.tool, "processes": processes, "started_ns": started_ns, "missed_ns": missed_ns}
         self._resources = resources.pop_all()
         if self.command is not None:
             self.command.proceed()
@@ -161,8 +158,17 @@ def _with_facts(raw: Path, facts: bytes, elsewhere: Path) -> Path:
     return raw
 
 
-def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequence[int] | None = None) -> Recording:
-    """Starts a capture, and returns when the tool is attached.
+def start(
+    tool: Tool,
+    *,
+    target: Target,
+    folder: Path,
+    logs: Path,
+    cores: Sequence[int] | None = None,
+    asked_ns: int | None = None,
+) -> Recording:
+    """Starts a capture, and returns when the tool is attached. `asked_ns` is the time from which a user expects a running process
+    to be captured, so that the capture tells how much of it is missing.
 
     bpftrace captures the members of a cgroup v2. If the target is not a cgroup, a new cgroup holds it until the capture ends.
     strace captures a command, or the processes that run at the start, and their children. `folder` gets the raw output and should
@@ -170,13 +176,13 @@ def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequen
     target does not run, or if the tool cannot run or attach.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    raw = folder / RAW
-    raw.unlink(missing_ok=True)
+    output = Output(folder / RAW)
+    output.path.unlink(missing_ok=True)
     if isinstance(target, int) and not Path(f"/proc/{target}").exists():
         raise TickdiskError(f"process {target} does not run; start it first")
     with ExitStack() as resources:
         command = None
-        words = strace.words(tool, raw) if tool != "bpftrace" else []
+        words = strace.words(tool, output.path) if tool != "bpftrace" else []
         if isinstance(target, Command):
             command = resources.enter_context(Launched(target, [*words, *strace.COMMAND_OPTIONS] if words else []))
             pids = [command.pid]
@@ -187,10 +193,10 @@ def start(tool: Tool, *, target: Target, folder: Path, logs: Path, cores: Sequen
             group = target if isinstance(target, Cgroup) else resources.enter_context(Cgroup(below=pids[0]))
             for pid in [] if group is target else pids:
                 group.add(pid)
-            tracer = bpftrace.Bpftrace(group.id, raw, logs, cores)
+            tracer = bpftrace.Bpftrace(group.id, output.path, logs, cores)
         else:
-            tracer = strace.Strace(words, pids, raw, logs, cores, started=command is not None)
+            tracer = strace.Strace(words, pids, output, logs, cores, started=command is not None)
         resources.callback(tracer.kill)
-        recording = Recording(tool, tracer, raw, logs, command)
-        recording.begin(resources, pids)
+        recording = Recording(tool, tracer, output, logs, command)
+        recording.begin(resources, pids, asked_ns)
         return recording

@@ -6,14 +6,15 @@ import select
 import shutil
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.trace.calls import CALLS, NOT_FOLLOWED
+from tickdisk.trace.output import Ending, Output
 
 NAMING_CALLS = ("prctl", "execve", "execveat", "clone", "clone3", "fork", "vfork")
 """Calls that are captured because they name threads, or begin new threads and programs."""
@@ -47,6 +48,14 @@ def words(tool: str, raw: Path) -> list[str | Path]:
     return ["strace", "-f", *stamps, "-s", "16", "-e", "signal=none", "-e", f"trace={trace}", "-o", raw]
 
 
+@dataclass(frozen=True)
+class StraceEnding(Ending):
+    """The end of strace."""
+
+    sizes: Mapping[str, int]
+    """The sizes in bytes, by path, of the files that were opened with O_APPEND. The offsets of appends are found from them."""
+
+
 class Strace:
     """A running strace. It runs under setsid (or with its option -DDD, which does the same), so that Ctrl-C at a terminal does
     not reach it. This process then ends it by `stop`.
@@ -56,7 +65,7 @@ class Strace:
         self,
         words: Sequence[str | Path],
         pids: Sequence[int],
-        raw: Path,
+        output: Output,
         logs: Path,
         cores: Sequence[int] | None,
         *,
@@ -65,7 +74,7 @@ class Strace:
         """Attaches to `pids`, or, if `started`, takes over the strace under which the command `pids[0]` was started."""
         if not pids:
             raise TickdiskError("strace has no process that it could attach to; start the process first")
-        self._raw, self._pids = raw, pids
+        self._output, self._pids = output, pids
         self._cwds = [Path(f"/proc/{pid}/cwd").readlink() for pid in pids]
         self._child = None if started else self._attach(words, logs, cores)
         self.pid = _tracer_of(pids[0]) if self._child is None else self._child.pid
@@ -75,13 +84,12 @@ class Strace:
         if cores is not None:
             os.sched_setaffinity(self.pid, cores)
 
-    def stop(self, gives_up: Callable[[], bool] | None = None) -> dict[str, Any]:  # noqa: ARG002 - it never waits long
-        """Detaches strace, and returns what is needed to read its output.
+    def stop(self, gives_up: Callable[[], bool] | None = None) -> StraceEnding:  # noqa: ARG002 - it never waits long
+        """Detaches strace. Processes that a started command has left running are killed.
 
-        The keys are version (of strace) and sizes, which has the present sizes in bytes, by path, of the files that were opened
-        with O_APPEND. Offsets of appends are found from these sizes. Processes that a started command has left running are
-        killed. Otherwise they would go on with strace's filter, under which every captured call fails once strace has ended.
+        Otherwise they would go on with strace's filter, under which every captured call fails once strace has ended.
         """
+        ended_ns = time.monotonic_ns()
         if self._child is not None and not self._ended(0):
             signal.pidfd_send_signal(self._tracer, signal.SIGINT)
         elif not self._ended(_LAST_S):
@@ -92,7 +100,7 @@ class Strace:
             raise TickdiskError(f"strace did not end within {_WRITE_S:g} s; is a traced process stuck in the kernel?")
         if self._child is not None:
             self._child.wait(_LAST_S)
-        return {"version": version(), "sizes": _sizes(self._raw.read_bytes(), self._cwds)}
+        return StraceEnding(ended_ns, version(), _sizes(self._output.whole().read_bytes(), self._cwds))
 
     def kill(self) -> None:
         """Kills strace, if it has not ended already. The object cannot be used any more."""

@@ -1,14 +1,9 @@
 //! The block traces of virtual disks in Alibaba's cloud (Li et al., IISWC 2020). Times are in microseconds. There are no latencies.
 
-use super::{COLUMNS, DEVICE, Format, LENGTH, List, ListReader, OFFSET, OPERATION, Output, Row, SINCE_1970, TIME, unsigned};
+use super::{COLUMNS, DEVICE, Format, LENGTH, List, OFFSET, Output, Row, SINCE_1970, TIME, list, operation, unsigned};
 use crate::formats::number::fields;
 
-pub const ALIBABA: Format = Format {
-    name: "alibaba",
-    about: "Alibaba Cloud: device_id,opcode,offset,length,timestamp",
-    level: "block",
-    reader: || Box::new(ListReader::<Alibaba>::default()),
-};
+pub const ALIBABA: Format = list::<Alibaba>("alibaba", "Alibaba Cloud: device_id,opcode,offset,length,timestamp");
 
 #[derive(Default)]
 struct Alibaba;
@@ -19,11 +14,7 @@ impl List for Alibaba {
 
     fn row<'a>(&'a mut self, line: &'a [u8], _: &mut Output) -> Result<Row<'a>, &'static str> {
         let [device, kind, offset, length, time] = fields(line, b',').ok_or(COLUMNS)?;
-        let op: &[u8] = match kind {
-            b"R" => b"read",
-            b"W" => b"write",
-            _ => return Err(OPERATION),
-        };
+        let op = operation(kind, b"R", b"W")?;
         unsigned(device).ok_or(DEVICE)?;
         Ok(Row {
             op,

@@ -1,15 +1,10 @@
 //! The block traces of virtual machines by `CloudPhysics` (Waldspurger et al., FAST 2015). Times are whole seconds, and operations are
 //! numbers of SCSI commands, in base 16 in some files and in base 10 in others.
 
-use super::{COLUMNS, Format, LENGTH, List, ListReader, OFFSET, OPERATION, Output, Row, TIME, sectors, unsigned};
+use super::{COLUMNS, Format, LENGTH, List, OFFSET, OPERATION, Output, Row, TIME, list, sectors, unsigned};
 use crate::formats::number::{fields, seconds_ns};
 
-pub const CLOUD_PHYSICS: Format = Format {
-    name: "cloudphysics",
-    about: "CloudPhysics: version,time,op,size,lbn",
-    level: "block",
-    reader: || Box::new(ListReader::<CloudPhysics>::default()),
-};
+pub const CLOUD_PHYSICS: Format = list::<CloudPhysics>("cloudphysics", "CloudPhysics: version,time,op,size,lbn");
 /// SCSI's commands to read and to write, of 6, 10, 12 and 16 bytes.
 const READS: [i64; 4] = [0x08, 0x28, 0xa8, 0x88];
 const WRITES: [i64; 4] = [0x0a, 0x2a, 0xaa, 0x8a];

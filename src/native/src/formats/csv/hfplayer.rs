@@ -1,14 +1,9 @@
 //! The traces of hfplayer (Haghdoost et al., FAST 2017), with 16 columns, whose names end with the type of their values.
 
-use super::{COLUMNS, Format, LATENCY, LENGTH, List, ListReader, OFFSET, OPERATION, Output, Row, SINCE_BEGINNING, TIME, sectors};
+use super::{COLUMNS, Format, LATENCY, LENGTH, List, OFFSET, OPERATION, Output, Row, SINCE_BEGINNING, TIME, list, sectors};
 use crate::formats::number::{decimal, fields, unsigned};
 
-pub const HFPLAYER: Format = Format {
-    name: "hfplayer",
-    about: "hfplayer: 16 columns from #DUMP_OFFSET.I to LATENCY_USECS.D",
-    level: "block",
-    reader: || Box::new(ListReader::<Hfplayer>::default()),
-};
+pub const HFPLAYER: Format = list::<Hfplayer>("hfplayer", "hfplayer: 16 columns from #DUMP_OFFSET.I to LATENCY_USECS.D");
 /// Number of clock ticks in the time to which the two clocks are compared, per ns of that time, as a multiple of 10^-9.
 const RATE_UNIT: i128 = 1_000_000_000;
 /// The reciprocal of the share by which the rate of the ticks may change.

@@ -45,6 +45,20 @@ trait List: Default + Send + Sync {
     fn row<'a>(&'a mut self, line: &'a [u8], output: &mut Output) -> Result<Row<'a>, &'static str>;
 }
 
+/// Returns the format of a list.
+const fn list<L: List + 'static>(name: &'static str, about: &'static str) -> Format {
+    Format { name, about, level: "block", reader: || Box::new(ListReader::<L>::default()) }
+}
+
+/// Returns the operation of a request, whose word is one of two.
+fn operation(word: &[u8], read: &[u8], write: &[u8]) -> Result<&'static [u8], &'static str> {
+    match word {
+        _ if word == read => Ok(b"read"),
+        _ if word == write => Ok(b"write"),
+        _ => Err(OPERATION),
+    }
+}
+
 /// The reader of a list.
 #[derive(Default)]
 struct ListReader<L> {

@@ -1,14 +1,10 @@
 //! The traces that `MQSim` reads (Tavakkol et al., FAST 2018), whose values are separated by blanks.
 
-use super::{COLUMNS, DEVICE, Format, LENGTH, List, ListReader, OFFSET, OPERATION, Output, Row, SINCE_BEGINNING, TIME, sectors};
+use super::{COLUMNS, DEVICE, Format, LENGTH, List, OFFSET, Output, Row, SINCE_BEGINNING, TIME, list, operation, sectors};
 use crate::formats::number::{fields, unsigned};
 
-pub const MQSIM: Format = Format {
-    name: "mqsim",
-    about: "MQSim: arrival time in ns, device, first sector, sectors, and 0 for a write or 1 for a read",
-    level: "block",
-    reader: || Box::new(ListReader::<Mqsim>::default()),
-};
+pub const MQSIM: Format =
+    list::<Mqsim>("mqsim", "MQSim: arrival time in ns, device, first sector, sectors, and 0 for a write or 1 for a read");
 
 #[derive(Default)]
 struct Mqsim;
@@ -19,11 +15,7 @@ impl List for Mqsim {
 
     fn row<'a>(&'a mut self, line: &'a [u8], _: &mut Output) -> Result<Row<'a>, &'static str> {
         let [time, device, sector, count, kind] = fields(line, b' ').ok_or(COLUMNS)?;
-        let op: &[u8] = match kind {
-            b"0" => b"write",
-            b"1" => b"read",
-            _ => return Err(OPERATION),
-        };
+        let op = operation(kind, b"1", b"0")?;
         unsigned(device).ok_or(DEVICE)?;
         Ok(Row {
             op,

@@ -1,15 +1,10 @@
 //! The block traces of servers at Microsoft Research Cambridge (Narayanan et al., FAST 2008). Times and response times are in units
 //! of 100 ns, and the times are Windows' file time.
 
-use super::{COLUMNS, Format, LATENCY, LENGTH, List, ListReader, OFFSET, OPERATION, Output, Row, SINCE_1970, TIME, unsigned};
+use super::{COLUMNS, Format, LATENCY, LENGTH, List, OFFSET, Output, Row, SINCE_1970, TIME, list, operation, unsigned};
 use crate::formats::number::fields;
 
-pub const MSR: Format = Format {
-    name: "msr",
-    about: "MSR Cambridge: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
-    level: "block",
-    reader: || Box::new(ListReader::<Msr>::default()),
-};
+pub const MSR: Format = list::<Msr>("msr", "MSR Cambridge: Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime");
 /// Number of units of 100 ns from the beginning of 1601, where Windows' file time begins, to that of 1970.
 const TICKS_BEFORE_1970: i64 = 116_444_736_000_000_000;
 const NS_PER_TICK: i64 = 100;
@@ -27,11 +22,7 @@ impl List for Msr {
         let [time, host, disk, kind, offset, size, response] = fields(line, b',').ok_or(COLUMNS)?;
         let start_ns =
             unsigned(time).ok_or(TIME)?.checked_sub(TICKS_BEFORE_1970).and_then(|ticks| ticks.checked_mul(NS_PER_TICK));
-        let op: &[u8] = match kind {
-            b"Read" => b"read",
-            b"Write" => b"write",
-            _ => return Err(OPERATION),
-        };
+        let op = operation(kind, b"Read", b"Write")?;
         self.volume.clear();
         self.volume.extend_from_slice(host);
         self.volume.push(b'.');

@@ -1,15 +1,10 @@
 //! The block traces of virtual desktops of SYSTOR '17 (Lee et al.). Times and response times are in seconds. A response time may be
 //! missing.
 
-use super::{COLUMNS, Format, LATENCY, LENGTH, List, ListReader, OFFSET, OPERATION, Output, Row, SINCE_1970, TIME, unsigned};
+use super::{COLUMNS, Format, LATENCY, LENGTH, List, OFFSET, Output, Row, SINCE_1970, TIME, list, operation, unsigned};
 use crate::formats::number::{fields, seconds_ns};
 
-pub const SYSTOR: Format = Format {
-    name: "systor",
-    about: "SYSTOR '17: Timestamp,Response,IOType,LUN,Offset,Size",
-    level: "block",
-    reader: || Box::new(ListReader::<Systor>::default()),
-};
+pub const SYSTOR: Format = list::<Systor>("systor", "SYSTOR '17: Timestamp,Response,IOType,LUN,Offset,Size");
 
 #[derive(Default)]
 struct Systor;
@@ -20,11 +15,7 @@ impl List for Systor {
 
     fn row<'a>(&'a mut self, line: &'a [u8], _: &mut Output) -> Result<Row<'a>, &'static str> {
         let [time, response, kind, unit, offset, size] = fields(line, b',').ok_or(COLUMNS)?;
-        let op: &[u8] = match kind {
-            b"R" => b"read",
-            b"W" => b"write",
-            _ => return Err(OPERATION),
-        };
+        let op = operation(kind, b"R", b"W")?;
         let latency_ns = if response.is_empty() { None } else { Some(seconds_ns(response).ok_or(LATENCY)?) };
         Ok(Row {
             op,

@@ -1,16 +1,10 @@
 //! The block traces of Tencent's cloud (Zhang et al., USENIX ATC 2020), in whole seconds and sectors. There are no latencies.
 
-use super::{
-    COLUMNS, DEVICE, Format, LENGTH, List, ListReader, OFFSET, OPERATION, Output, Row, SINCE_1970, TIME, sectors, unsigned,
-};
+use super::{COLUMNS, DEVICE, Format, LENGTH, List, OFFSET, Output, Row, SINCE_1970, TIME, list, operation, sectors, unsigned};
 use crate::formats::number::fields;
 
-pub const TENCENT: Format = Format {
-    name: "tencent",
-    about: "Tencent Cloud: time in s, first sector, sectors, 0 for a read or 1 for a write, volume",
-    level: "block",
-    reader: || Box::new(ListReader::<Tencent>::default()),
-};
+pub const TENCENT: Format =
+    list::<Tencent>("tencent", "Tencent Cloud: time in s, first sector, sectors, 0 for a read or 1 for a write, volume");
 
 #[derive(Default)]
 struct Tencent;
@@ -21,11 +15,7 @@ impl List for Tencent {
 
     fn row<'a>(&'a mut self, line: &'a [u8], _: &mut Output) -> Result<Row<'a>, &'static str> {
         let [time, sector, count, kind, volume] = fields(line, b',').ok_or(COLUMNS)?;
-        let op: &[u8] = match kind {
-            b"0" => b"read",
-            b"1" => b"write",
-            _ => return Err(OPERATION),
-        };
+        let op = operation(kind, b"0", b"1")?;
         unsigned(volume).ok_or(DEVICE)?;
         Ok(Row {
             op,

@@ -72,35 +72,19 @@ const fn call(name: &'static str, op: &'static str, role: Role) -> Call {
     }
 }
 
+/// Defines functions that set the positions of arguments.
+macro_rules! positions {
+    ($($name:ident),*) => {
+        $(const fn $name(mut self, at: usize) -> Self {
+            self.$name = Some(at);
+            self
+        })*
+    };
+}
+
 impl Call {
-    const fn fd(mut self, at: usize) -> Self {
-        self.fd = Some(at);
-        self
-    }
-    const fn length(mut self, at: usize) -> Self {
-        self.length = Some(at);
-        self
-    }
-    const fn offset(mut self, at: usize) -> Self {
-        self.offset = Some(at);
-        self
-    }
-    const fn path(mut self, at: usize) -> Self {
-        self.path = Some(at);
-        self
-    }
-    const fn renamed(mut self, at: usize) -> Self {
-        self.renamed = Some(at);
-        self
-    }
-    const fn flags(mut self, at: usize) -> Self {
-        self.flags = Some(at);
-        self
-    }
-    const fn buffers(mut self, at: usize) -> Self {
-        self.buffers = Some(at);
-        self
-    }
+    positions!(fd, length, offset, path, renamed, flags, buffers);
+
     const fn moves(mut self) -> Self {
         self.moves = true;
         self
@@ -109,9 +93,7 @@ impl Call {
         self.is_only_of_files = true;
         self
     }
-}
 
-impl Call {
     /// For each descriptor of a call that copies bytes: its position, that of its offset, and whether the bytes are written to it.
     pub fn copies(&self) -> [(usize, usize, bool); 2] {
         // sendfile names the target first, and gives no offset for it.
