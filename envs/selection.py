@@ -1,6 +1,8 @@
 # ruff: noqa: INP001, S603, S607
 """Says which files changed since the checks passed last, and which test files a change can break.
 
+`python envs/selection.py FILES` prints the test files that a change of these files can break.
+
 A test file depends on the modules that define what it imports, directly or through others, and on the Rust files that these use.
 `tests/reads.toml` says which other files tests read, and `tests/conftest.py` fails a test that reads a file which is not said
 there.
@@ -9,7 +11,9 @@ there.
 import ast
 import fnmatch
 import json
+import os
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -133,3 +137,19 @@ def _file(module: str, *folders: str) -> Path | None:
 def _git(*words: str, given: str = "", may_fail: bool = False) -> str:
     done = subprocess.run(["git", *words], cwd=ROOT, input=given, capture_output=True, text=True, check=not may_fail)
     return done.stdout if done.returncode == 0 else ""
+
+
+def main(words: Iterable[str]) -> None:
+    """Prints the test files that a change of these files, or of a file in these folders, can break."""
+    known, files = state(), list[str]()
+    for word in words:
+        name = os.path.relpath(word, ROOT)
+        if not (meant := matching(known, (name, f"{name}/*"))):
+            sys.exit(f"{word} is no file of the project")
+        files += meant
+    for name in tests(files):
+        print(_TESTS / f"{name}.py")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,5 +1,7 @@
 """Which code a computation is made with, which files a program is made from, and what the set-up built."""
 
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -156,3 +158,14 @@ def test_a_program_is_made_from_all_its_files_and_locks(tmp_path: Path) -> None:
 def test_every_source_of_a_program_is_there() -> None:
     for program in load_programs(ROOT).values():
         assert all(list(ROOT.glob(source)) for source in program.sources)
+
+
+def test_the_tests_that_a_file_can_break_are_printed(tmp_path: Path) -> None:
+    def said(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, ROOT / "envs/selection.py", *words]
+        return subprocess.run(program, cwd=ROOT / "envs", capture_output=True, text=True, check=False)
+
+    assert said("../tests/test_closure.py").stdout.split() == ["tests/test_closure.py", "tests/test_programs.py"]
+    assert "tests/test_closure.py" in said("paper.py", "../src/tickdisk/project").stdout.split()
+    other = said(tmp_path)
+    assert (other.returncode, other.stderr) == (1, f"{tmp_path} is no file of the project\n")

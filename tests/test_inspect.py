@@ -1,6 +1,7 @@
 """`tickdisk inspect` as an operator uses it: one page, one sentence, JSON, comparison, and refusals."""
 
 import json
+import os
 import re
 
 import pytest
@@ -207,6 +208,20 @@ def test_the_standard_input_is_read_once(tmp_path):
         with pytest.raises(TickdiskError, match="the standard input can be read only once"):
             run(*words, "-o", str(page))
     assert not page.exists()
+
+
+def test_a_folder_whose_name_is_not_utf8_is_found_and_another_is_refused(tmp_path):
+    trace = tmp_path / "t.iolog"
+    trace.write_bytes(b"fio version 3 iolog\n1 /na\xefve/a add\n1 /na\xefve/a open\n1 /b add\n1 /b open\n")
+    with trace.open("ab") as file:
+        file.write(
+            b"".join(b"%d /na\xefve/a read %d 4096\n9 /b read 0 4096\n" % (number, number * 4096) for number in range(2, 9))
+        )
+    told = json.loads(run(str(trace), "--json", "--only", os.fsdecode(b"/na\xefve")))
+    assert told["loads"][0]["operations"]["read"] == 7
+    for name in (os.fsdecode(b"\xff"), "", "/na"):
+        with pytest.raises(TickdiskError, match="no request of the trace is to a file in"):
+            run(str(trace), "--json", "--only", name)
 
 
 def test_a_list_of_empty_files_and_impossible_sizes(trace, tmp_path):

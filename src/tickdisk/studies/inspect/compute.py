@@ -15,6 +15,7 @@ from tickdisk.formats import Trace
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import number
+from tickdisk.foundation.paths import stored
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.studies.rules import decide_by
@@ -146,10 +147,12 @@ def _runs_of(given: Given, counts: list[formats.Counts], progress: Callable[[Tra
 
 
 def _in_folder(requests: pd.DataFrame, folder: str) -> pd.DataFrame:
-    files = requests["file"].fillna("")
-    inside = requests[(files == folder) | files.str.startswith(folder.rstrip("/") + "/")]
-    if inside.empty:
-        raise TickdiskError(f"no request of the trace is to a file in {folder}; name a folder as the trace does")
+    files, place = requests["file"].fillna(""), stored(os.fsencode(folder))
+    inside = requests[(files == place) | files.str.startswith(place.rstrip("/") + "/")]
+    if inside.empty or not folder:
+        raise TickdiskError(
+            f"no request of the trace is to a file in {folder or 'an empty name'}; name a folder as the trace does"
+        )
     return inside
 
 
