@@ -197,6 +197,20 @@ def test_biosnoop_of_bpftrace_has_latencies_only():
     assert reader.rejected == {}
 
 
+def test_biosnoop_with_the_time_of_day_passes_midnight():
+    text = "TIMESTAMP    COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(ms)\n"
+    text += "23:59:59.990 java 77 vda R 8 4096 0.250 1.500\n00:00:00.010 java 77 vda FWS 0 0 -1.000 4.000\n"
+    table, reader = read(text)
+    day_ns = 86_400 * 10**9
+    assert told(table, "op", "start_ns", "queued_ns") == [
+        ("read", day_ns - 11_500_000, 250_000),
+        ("flush", day_ns + 6_000_000, None),
+    ]
+    assert (reader.rejected, reader.contradictions, reader.facts["clock"]) == ({}, {}, "local time of day")
+    _, reader = read("TIME(h) COMM PID LAT(ms)\n0.5 java 77 1.50\n", "biosnoop")
+    assert sum(count for count, _ in reader.rejected.values()) == 2
+
+
 def test_a_flush_has_no_place_and_a_line_that_runs_backwards_is_named():
     text = (
         LAYOUTS["bcc"][0]
@@ -292,6 +306,32 @@ def test_flushes_commands_and_requests_that_come_back():
     assert reader.contradictions == {"a request was completed in parts": (1, 12)}
 
 
+def test_blkparse_with_the_options_t_and_s():
+    """With -t lines have times in round brackets, as names of commands have. Newer kernels tell no bytes of a command."""
+    lines = [
+        "Input file vm.blktrace.0 added",
+        "8,0 1 1 0.000000100 7 Q FWS [(mount)]",
+        "8,0 1 2 0.000000200 7 D  FN (     100) [(mount)]",
+        "8,0 1 3 0.012345900 0 C  FN 0 (12345700) [0]",
+        "8,0 1 4 0.020000000 7 D   W 512 [hdparm]",
+        "8,0 1 5 0.020000900 0 C   W [0]",
+        "8,0 1 6 0.020001000 7 D   W 80 + 8 (     700) [java]",
+        "8,0 1 7 0.020002000 0 C   W 80 + 8 (    1000) [0]",
+        "java (7)",
+        " Reads Queued:           0,        0KiB\t Writes Queued:           1,        4KiB",
+        " IO unplugs:             0        \t Timer unplugs:           0",
+        "",
+        "CPU0 (vm):",
+    ]
+    table, reader = read("".join(f"{line}\n" for line in lines))
+    assert told(table, "op", "start_ns", "latency_ns", "queued_ns", "thread_name") == [
+        ("flush", 200, 12_345_700, 100, "(mount)"),
+        ("write", 20_001_000, 1000, None, "java"),
+    ]
+    assert (reader.skipped["commands to the device"], reader.skipped["lines of the summary"], reader.unfinished) == (2, 3, 0)
+    assert reader.rejected == {"lacks the columns of blkparse's default format": (1, 9)}
+
+
 def test_fio_waits_as_its_times_say():
     """The times of a log that was written by two runs go back, and fio does not wait then. A time of 0 is not waited for
     either.
@@ -300,7 +340,7 @@ def test_fio_waits_as_its_times_say():
     text += (
         "20 /d write 0 4096\n25 /d read 8192 512\n1000 /d datasync 0 0\n5 /d read 0 512\n105 /d trim 0 512\n110 /d wait 50 0\n"
     )
-    text += "120 /d sync_file_range 0 512\n130 /d sync 0 0\n140 /e read 7 9\n150 /d close\n"
+    text += "120 /d sync_file_range 0 512\n130 /d sync 0 0\n140 /e read 7 9\n145 /d syncfs 0 0\n150 /d close\n"
     table, reader = read(text)
     assert told(table, "op", "call", "file", "offset", "length", "start_ns") == [
         ("write", "pwrite64", "/d", 0, 4096, 20_000),
@@ -311,6 +351,7 @@ def test_fio_waits_as_its_times_say():
         ("sync", "sync_file_range", "/d", 0, 512, 1_115_000),
         ("sync", "fsync", "/d", None, None, 1_125_000),
         ("read", "pread64", "/e", 7, 9, 1_135_000),
+        ("sync", "syncfs", "/d", None, None, 1_140_000),
         ("close", "close", "/d", None, None, 1_145_000),
     ]
     assert reader.contradictions == {"the clock runs backwards": (1, 7), "a file is used that is not open": (1, 12)}

@@ -43,9 +43,9 @@ def test_averages_of_fio_are_no_requests(line, tmp_path):
         formats.read([tmp_path / "a_clat.1.log"])
 
 
-@pytest.mark.parametrize("kind", ["bw", "iops", "slat"])
+@pytest.mark.parametrize("kind", ["bw", "iops", "slat", "clat_hist"])
 def test_logs_of_fio_with_other_values_are_refused(kind, tmp_path):
-    (tmp_path / f"a_{kind}.1.log").write_text("500, 81000, 0, 4096, 0\n")
+    (tmp_path / f"a_{kind}.1.log").write_text("500, 81000, 0, 4096, 0" + ", 0" * 20 * (kind == "clat_hist") + "\n")
     with pytest.raises(TickdiskError, match=f"fio's log {kind}"):
         formats.read([tmp_path / f"a_{kind}.1.log"])
 
@@ -95,6 +95,38 @@ def test_two_headers_with_two_clocks_are_refused(tmp_path):
     path.write_text(f"{LAYOUTS['bcc'][0]}\n0.5 {line}{LAYOUTS['wall clock'][0]}\n2026-03-04 05:06:07.5 {line}")
     with pytest.raises(TickdiskError, match="times of two kinds"):
         formats.read([path])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TIME(s)  COMM  PID    D BYTES   LAT(ms) FILENAME\n0.125    java  77     R 8192       2.50 map.sqlite\n",
+        "TIME     COMM  PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n04:05:06 java  77     W 100     0           1.25 a b\n",
+        "TIME(s)  COMM  PID     LAT(ms) PAGES\n0.125    java  77         2.50    32\n",
+    ],
+)
+def test_a_table_of_another_tool_is_not_taken_for_biosnoops(text, tmp_path):
+    (tmp_path / "a.txt").write_text(f"Tracing operations slower than 1 ms\n{text}")
+    with pytest.raises(TickdiskError, match="a column that biosnoop does not print"):
+        formats.read([tmp_path / "a.txt"])
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"\x07tae\x01\x00\x00\x00", "blkparse -i"),
+        (b"PERFILE2\x68", "perf trace -i"),
+        (b"x\x9c\x63\x60", "fio --inflate-log"),
+    ],
+)
+def test_a_recording_that_is_no_text_is_named(raw, said, tmp_path):
+    (tmp_path / "a.trace").write_bytes(raw * 9)
+    with pytest.raises(TickdiskError, match=said):
+        formats.read([tmp_path / "a.trace"])
+
+
+def test_comments_alone_are_no_trace():
+    assert formats.reading.recognise_trace(b"# Reads at random.\n# One job.\n# Needs fio 3.\n[job]\nrw=randread\n") == []
 
 
 def test_a_device_above_another_does_not_count_twice():

@@ -171,7 +171,43 @@ def test_calls_that_copy_bytes_move_positions(tmp_path):
     }
 
 
-def test_a_trace_after_the_summary_of_another_is_read(tmp_path):
-    summary = "% time     seconds  usecs/call     calls syscall\n------ -----------\n 26.85    0.000029     7 read\n"
+def test_lines_of_a_process_before_the_line_that_starts_it(tmp_path):
+    """With -z strace prints a call when it ends, so that the line of clone may come after lines of the new process."""
+    child = '8 openat(AT_FDCWD, "/c", O_RDWR|O_CREAT, 0600) = 5\n'
+    found, counts = rows(
+        '7 openat(AT_FDCWD, "/p", O_RDWR) = 3\n7 eventfd2(0, 0) = 5\n7 close(5) = 0\n'
+        f'{child}8 close(3) = 0\n7 fork() = 8\n8 write(5, "x", 6) = 6\n8 read(3, "x", 6) = -1 EBADF (Bad file descriptor)\n'
+        '9 openat(AT_FDCWD, "/t", O_RDWR) = 4\n7 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_THREAD) = 9\n'
+        '7 write(4, "x", 7) = 7\n9 write(3, "x", 8) = 8\n',
+        tmp_path,
+    )
+    assert [(op, name, offset) for op, name, offset, *_ in found if op == "write"] == [
+        ("write", "/c", 0),
+        ("write", "/t", 0),
+        ("write", "/p", 0),
+    ]
+    # When the new process closed it, its descriptor 3 was not known yet.
+    assert counts.lacks == {"calls on descriptors that the trace does not open": 1}
+
+
+def test_what_lies_in_memory_alone_is_no_file(tmp_path):
+    found, counts = rows(
+        '7 memfd_create("jit", MFD_CLOEXEC) = 3</memfd:jit>(deleted)\n7 write(3</memfd:jit>(deleted), "x", 64) = 64\n'
+        '7 pread64(4</dev/zero<char 1:5>>, "x", 64, 0) = 64\n7 pread64(5</w/a>, "x", 64, 0) = 64\n',
+        tmp_path,
+    )
+    assert [name for _, name, *_ in found] == ["/w/a"]
+    assert (counts.rejected, counts.skipped["calls on descriptors that are not files"]) == ({}, 2)
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "% time     seconds  usecs/call     calls syscall\n------ -----------\n 26.85    0.000029     7 read\n",
+        " wall-total     calls syscall\n----------- --------- --------\n   0.000029         7 read\n",
+        "syscall              calls % time\n---------------- --------- ------\nread                     7 100.00\n",
+    ],
+)
+def test_a_trace_after_the_summary_of_another_is_read(summary, tmp_path):
     found, counts = rows(f"7 {OPEN}\n{summary}7 {READ}\n", tmp_path)
     assert ([op for op, *_ in found], counts.skipped["lines of the summary"]) == (["open", "read"], 3)

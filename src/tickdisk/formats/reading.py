@@ -26,8 +26,16 @@ MOST_REJECTED = 0.001
 _ADVICE = "name another format by --format, or allow more by --most-rejected"
 _FEW = 3
 """This many lines may be rejected in any case."""
-_NO_LATENCIES = re.compile(r".*_(bw|iops|slat)(?:\.\d+)*\.log(?:\.\w+)?")
+_NO_LATENCIES = re.compile(r".*_(bw|iops|slat|clat_hist)(?:\.\d+)*\.log(?:\.\w+)?")
 """Names of fio's logs that have the form of its logs of latencies, but other values."""
+_BINARY = {
+    b"\x07tae": "a recording of blktrace; print it by blkparse -i",
+    b"eat\x07": "a recording of blktrace; print it by blkparse -i",
+    b"PERFILE2": "a recording of perf; print it by perf trace -i",
+    b"\x17\x08Dtracing": "a recording of trace-cmd; record the tracer blk with blk_classic, or use blktrace",
+    b"x\x9c": "compressed by zlib, as fio does with log_store_compressed; print it by fio --inflate-log",
+}
+"""Beginnings of recordings that are no texts, with what they are and how to get a trace."""
 _ROWS = 1 << 17
 """Number of requests that are given at once, at least."""
 
@@ -94,6 +102,14 @@ class Trace:
 
     def _recognised(self, first: bytes) -> str:
         fitting = recognise_trace(first) if self._format is None else [self._format]
+        if recording := next((about for begin, about in _BINARY.items() if first.startswith(begin)), None):
+            raise TickdiskError(f"{self.path} is {recording}")
+        is_log = not fitting or fitting[0].startswith("fio-latencies")
+        if self._format is None and is_log and (other := _NO_LATENCIES.fullmatch(self.path.name)):
+            raise TickdiskError(
+                f"{self.path} is fio's log {other[1]} by its name, whose values are no latencies of requests; give the log clat "
+                "or lat, or name the format by --format if it is one"
+            )
         if not fitting:
             line = first.split(b"\n", 1)[0][:80].decode("utf-8", "replace").encode("unicode_escape").decode()
             raise TickdiskError(
@@ -103,11 +119,6 @@ class Trace:
         name = fitting[0]
         if name not in FORMATS:
             raise TickdiskError(f"there is no format {name}; the formats are {', '.join(FORMATS)}")
-        if self._format is None and name.startswith("fio-latencies") and (other := _NO_LATENCIES.fullmatch(self.path.name)):
-            raise TickdiskError(
-                f"{self.path} is fio's log {other[1]} by its name, whose values are no latencies of requests; give the log clat "
-                "or lat, or name the format by --format if it is one"
-            )
         self.counts.format, self._also = name, fitting[1:]
         return name
 

@@ -14,6 +14,8 @@ pub const FORMAT: Format = Format {
     level: "block",
     reader: || Box::new(Biosnoop::default()),
 };
+const OTHER_TOOL: &str = "its header has a column that biosnoop does not print, so it is of another tool, such as fileslower; trace a \
+    device with biosnoop, or calls with strace";
 const NO_HEADER: &str = "comes before a header that begins with TIME and has the columns COMM and LAT(ms)";
 const SECTOR_BYTES: i64 = 512;
 /// Number that the kernel gives for the first sector of a command that has none, which is 2^64 - 1.
@@ -40,7 +42,7 @@ enum Column {
     Bytes,
     Queued,
     Latency,
-    /// A column that is not used, such as the kind of the queue.
+    /// A column that is not used, which tells whether a request follows the one before.
     Other,
 }
 
@@ -51,6 +53,8 @@ struct Biosnoop {
     before: usize,
     after: usize,
     last_ns: i64,
+    /// Time of the days that have passed, if lines have a time of day alone.
+    days_ns: i64,
 }
 
 impl Reader for Biosnoop {
@@ -74,7 +78,7 @@ impl Reader for Biosnoop {
         if self.columns.is_empty() {
             return Err(NO_HEADER);
         }
-        self.request(line, output)
+        if output.refusal.is_some() { Ok(()) } else { self.request(line, output) }
     }
 }
 
@@ -91,6 +95,10 @@ impl Biosnoop {
                     columns.push(Column::Date);
                     Column::TimeOfDay
                 }
+                b"TIMESTAMP" => {
+                    clock = "local time of day";
+                    Column::TimeOfDay
+                }
                 b"COMM" => Column::Command,
                 b"PID" => Column::Process,
                 b"DISK" => Column::Disk,
@@ -100,12 +108,17 @@ impl Biosnoop {
                 b"BYTES" => Column::Bytes,
                 b"QUE(ms)" => Column::Queued,
                 b"LAT(ms)" => Column::Latency,
-                _ => Column::Other,
+                b"P" => Column::Other,
+                _ => {
+                    output.refusal = Some(OTHER_TOOL);
+                    Column::Other
+                }
             };
             columns.push(column);
         }
         let command = columns.iter().position(|column| *column == Column::Command).ok_or(NO_HEADER)?;
-        if !columns.contains(&Column::Latency) {
+        let is_timed = columns.iter().any(|column| matches!(column, Column::Time(_) | Column::TimeOfDay));
+        if !is_timed || !columns.contains(&Column::Latency) {
             return Err(NO_HEADER);
         }
         if output.facts.insert("clock", clock.into()).is_some_and(|before| before != clock) {
@@ -137,6 +150,8 @@ impl Biosnoop {
                 Column::Sector if word == NO_SECTOR || word == b"-1" => is_placed = false,
                 Column::Sector => sector = Some(signed(word).ok_or("has a sector that is no number")?),
                 Column::Bytes => bytes = Some(signed(word).ok_or("has a size that is no number")?),
+                // It was queued before the trace began.
+                Column::Queued if word == b"-1.000" => {}
                 Column::Queued => row.queued_ns = Some(decimal(word, 6).ok_or("has a time in the queue that is no number")?),
                 Column::Latency => row.latency_ns = Some(decimal(word, 6).ok_or("has a latency that is no number")?),
                 Column::Command | Column::Other => {}
@@ -156,6 +171,11 @@ impl Biosnoop {
         };
         row.offset = sector.filter(|_| row.op != b"flush").and_then(|sector| sector.checked_mul(SECTOR_BYTES));
         row.length = bytes.filter(|_| row.op != b"flush");
+        let is_of_day = self.columns.contains(&Column::TimeOfDay) && !self.columns.contains(&Column::Date);
+        if is_of_day && end_ns + self.days_ns < self.last_ns - NS_PER_DAY / 2 {
+            self.days_ns += NS_PER_DAY;
+        }
+        end_ns += self.days_ns;
         row.start_ns = end_ns.checked_sub(row.latency_ns.unwrap_or(0));
         if end_ns < self.last_ns - DISORDER_NS {
             output.contradict("the clock runs backwards");

@@ -13,7 +13,7 @@ use super::biosnoop::operation;
 use super::number::{seconds_ns, signed, split_at_byte, unsigned, words};
 use super::output::Output;
 use super::table::Row;
-use super::{EMPTY, Format, Reader};
+use super::{COMMENTS, EMPTY, Format, Reader};
 
 pub const FORMAT: Format = Format {
     name: "blkparse",
@@ -23,7 +23,9 @@ pub const FORMAT: Format = Format {
 };
 const PASSED_ON: &str = "requests to a device that passed them on to others, where the trace has them again";
 /// Beginnings of lines that say nothing about a request, also of those of blktrace.
-const COMMENTS: [&[u8]; 5] = [b"#", b"===", b"  CPU", b"You have ", b"Consider "];
+const ASIDE: [&[u8]; 6] = [b"#", b"===", b"  CPU", b"You have ", b"Consider ", b"Input file "];
+/// Beginnings of lines with which a summary begins, or one of a program, which option -s prints.
+const SUMMARIES: [&[u8]; 3] = [b"CPU", b"Total (", b" Reads Queued:"];
 const WRITTEN: &[u8] = b"entries-in-buffer/entries-written: ";
 const SECTOR_BYTES: i64 = 512;
 const COLUMNS: &str = "lacks the columns of blkparse's default format";
@@ -78,8 +80,6 @@ struct Event<'a> {
     sector: i64,
     sectors: i64,
     command: &'a [u8],
-    /// Whether it has the bytes of a command to the device, in round brackets.
-    is_command: bool,
     /// The part after the kind of the request.
     rest: &'a [u8],
 }
@@ -94,12 +94,12 @@ impl Reader for Blkparse {
         if !line.trim_ascii_start()[0].is_ascii_digit() {
             let lost = lost_events(line);
             output.lack("lost events", lost.unwrap_or(0));
-            if lost.is_some() || COMMENTS.iter().any(|begin| line.starts_with(begin)) {
-                output.skip("comments");
+            if lost.is_some() || ASIDE.iter().any(|begin| line.starts_with(begin)) {
+                output.skip(COMMENTS);
                 return Ok(());
             }
         }
-        self.is_summary |= !self.devices.is_empty() && (line.starts_with(b"CPU") || line.starts_with(b"Total ("));
+        self.is_summary |= !self.devices.is_empty() && SUMMARIES.iter().any(|begin| line.starts_with(begin));
         // Another trace may follow the summary of one.
         let event = match parsed(line) {
             Err(_) if self.is_summary => {
@@ -168,7 +168,8 @@ impl Blkparse {
             output.skip(kind);
             return Ok(());
         }
-        let op = operation(event.kind, event.sectors).filter(|_| !event.is_command);
+        // Without sectors, only a flush is no command to the device, and blkparse always marks it by an F.
+        let op = operation(event.kind, event.sectors).filter(|_| event.sectors > 0 || event.kind.contains(&b'F'));
         let Some(op) = op else {
             output.skip("commands to the device");
             return Ok(());
@@ -307,8 +308,7 @@ fn parsed(line: &[u8]) -> Result<Event<'_>, &'static str> {
     let rest = rest_after(line, kind);
     let (sector, sectors, command) = place(rest);
     let process = unsigned(process).ok_or(COLUMNS)?;
-    let is_command = sectors == 0 && memchr::memchr(b'(', rest).is_some();
-    Ok(Event { device, ns, process, action, kind, sector, sectors, command, is_command, rest })
+    Ok(Event { device, ns, process, action, kind, sector, sectors, command, rest })
 }
 
 /// Returns the number of events that a line says are missing in the trace, or `None` if it speaks of something else.

@@ -96,6 +96,7 @@ impl Iolog {
             (b"read" | b"write" | b"trim" | b"sync_file_range", false) => return Err("lacks an offset and a length"),
             (b"sync", _) => (b"sync", b"fsync"),
             (b"datasync", _) => (b"sync", b"fdatasync"),
+            (b"syncfs", _) => (b"sync", b"syncfs"),
             (b"add", _) => (b"", b""),
             (b"open", _) => (b"open", b"open"),
             (b"close", _) => (b"close", b"close"),
@@ -117,7 +118,7 @@ impl Iolog {
             output.skip("files open before");
             return Ok(());
         }
-        let is_placed = call != b"fsync" && call != b"fdatasync";
+        let is_placed = !matches!(call, b"fsync" | b"fdatasync" | b"syncfs");
         let row = Row {
             op,
             call: Some(call),

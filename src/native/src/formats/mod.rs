@@ -24,6 +24,8 @@ const LONGEST_LINE: usize = 16 << 20;
 const LONGEST_KEPT: usize = 1 << 10;
 /// Kind of skipped lines that are empty.
 const EMPTY: &str = "empty lines";
+/// Kind of skipped lines that say nothing of a request. Other texts have such lines, too.
+const COMMENTS: &str = "comments";
 const TOO_LONG: &str = "is longer than 16 MiB";
 
 /// A reader of one trace, which gets its lines in order.
@@ -180,9 +182,10 @@ impl Trace {
         }
     }
 
-    /// Returns how many of 1,000 lines the reader has understood. Empty lines, and those that only add to others, do not count.
+    /// Returns how many of 1,000 lines the reader has understood. Comments, empty lines and those that only add to others do not count.
     fn understood(&self, level: &str) -> u64 {
-        let aside = [EMPTY, strace::STACKS, strace::DUMPS].map(|kind| self.output.skipped.get(kind).copied().unwrap_or(0));
+        let aside =
+            [EMPTY, COMMENTS, strace::STACKS, strace::DUMPS].map(|kind| self.output.skipped.get(kind).copied().unwrap_or(0));
         let lines = self.output.line - aside.iter().sum::<u64>();
         let wrong = self.output.rejects.len() as u64 + self.output.table.implausible(level);
         let understood = (lines.saturating_sub(wrong) * 1000).checked_div(lines).unwrap_or(0);

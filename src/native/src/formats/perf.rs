@@ -2,9 +2,9 @@
 //!
 //! Each call is written as strace would write it, and the reader of strace's output then follows files, descriptors and positions.
 
-use super::number::{decimal, unsigned, words};
+use super::number::{decimal, split_at_byte, unsigned, words};
 use super::output::Output;
-use super::strace::Strace;
+use super::strace::{STACKS, Strace};
 use super::{EMPTY, Format, Reader};
 
 pub const FORMAT: Format =
@@ -12,6 +12,10 @@ pub const FORMAT: Format =
 const NO_SYNTAX: &str = "has a form that perf trace does not write";
 /// Number of characters of the longest time that a call can take, which is some years in ms.
 const LONGEST_TIME: usize = 18;
+/// Beginning of the lines of a stack, which option `--call-graph` prints below a call.
+const INDENTED: &[u8] = &[b' '; 20];
+/// Time by which an event may come before the first one that perf prints.
+const EARLIEST_NS: i64 = 3_600_000_000_000;
 const CONTINUED: &[u8] = b" ... [continued]: ";
 
 #[derive(Default)]
@@ -51,7 +55,11 @@ impl Reader for Perf {
             output.lack("lost events", count.unsigned_abs());
             return Ok(());
         }
-        let head = head(text).ok_or(NO_SYNTAX)?;
+        let Some(head) = head(text) else {
+            let is_stack = line.starts_with(INDENTED);
+            output.skip_many(STACKS, is_stack.into());
+            return is_stack.then_some(()).ok_or(NO_SYNTAX);
+        };
         if head.is_wrapped {
             output.contradict("a call ended before it began");
         }
@@ -110,7 +118,7 @@ fn head(text: &[u8]) -> Option<Head<'_>> {
     let rest = rest.trim_ascii_start().strip_prefix(b"(")?;
     let (took, rest) = rest.split_at(memchr::memmem::find(rest, b"):")?);
     let rest = rest[2..].strip_prefix(b" ").unwrap_or(&rest[2..]);
-    let start_ns = if time == b"?" { None } else { Some(decimal(time, 6)?) };
+    let start_ns = if time == b"?" { None } else { Some(time_ns(time)?) };
     let took = took.trim_ascii();
     let is_wrapped = took.len() > LONGEST_TIME && took.iter().all(|byte| byte.is_ascii_digit() || b". ms".contains(byte));
     let took_ns =
@@ -121,6 +129,16 @@ fn head(text: &[u8]) -> Option<Head<'_>> {
         None => (call, false),
     };
     Some(Head { start_ns, took_ns, is_wrapped, thread_name, thread, call, is_continued })
+}
+
+/// Parses a time in ms. perf prints a time before that of its first event as a very large one, because it is below 0.
+fn time_ns(text: &[u8]) -> Option<i64> {
+    decimal(text, 6).or_else(|| {
+        let (whole, fraction) = split_at_byte(text, b'.')?;
+        let ms: i128 = std::str::from_utf8(whole).ok()?.parse::<u64>().ok()?.into();
+        let fraction_ns = decimal(&[b"0.", fraction].concat(), 6)?;
+        i64::try_from(ms * 1_000_000 + i128::from(fraction_ns) - (1 << 64)).ok().filter(|ns| (-EARLIEST_NS..0).contains(ns))
+    })
 }
 
 /// Splits the name and the number of the thread from the call. A trace of a single thread has neither, and its number is 0.
@@ -146,6 +164,10 @@ fn thread(text: &[u8]) -> (&[u8], i64, &[u8]) {
 
 /// Splits the arguments of a call, which follow its opening bracket, from its result.
 fn result(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some(inside) = text.strip_suffix(b"=") {
+        // In a new process perf does not print the result of clone, which is 0.
+        return Some((inside.trim_ascii_end().strip_suffix(b")")?, b"0"));
+    }
     memchr::memmem::rfind_iter(text, b"= ").find_map(|at| {
         let inside = text[..at].trim_ascii_end().strip_suffix(b")")?;
         Some((inside, text[at + 2..].trim_ascii()))
@@ -187,7 +209,11 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
 
 /// Writes the arguments of a call as strace does.
 fn translated(call: &[u8], inside: &[u8]) -> Vec<u8> {
-    let given: Vec<(&[u8], &[u8])> = parts(inside).into_iter().filter_map(named).collect();
+    // Newer versions print the content of a buffer, which may have anything in it.
+    let content = memchr::memmem::find(inside, b", buf: ").zip(memchr::memmem::rfind(inside, b", count: "));
+    let (before, after) =
+        content.map_or((inside, &b""[..]), |(from, to)| (&inside[..from], inside.get(to..).unwrap_or_default()));
+    let given: Vec<(&[u8], &[u8])> = parts(before).into_iter().chain(parts(after)).filter_map(named).collect();
     let is_thread = match call {
         // perf does not print the flags of this call. The C library starts threads with it, and sometimes also processes.
         b"clone3" => true,
@@ -282,6 +308,9 @@ mod tests {
         assert_eq!((found.start_ns, found.took_ns, found.thread, found.is_continued), (None, None, 7, true));
         assert_eq!(head(b"0.1 ( 0.003 ms): brk()   = 0x55").unwrap().thread, 0);
         assert!(head(b"1.0 (0.003 ms) brk()").is_none());
+        assert_eq!(head(b"18446744073704.719 ( 0.018 ms): a/1 brk()  = 0").unwrap().start_ns, Some(-4_832_616));
+        assert!(head(b"17446744073704.719 ( 0.018 ms): a/1 brk()  = 0").is_none());
+        assert_eq!(result(b")             ="), Some((&b""[..], &b"0"[..])));
         let found = head(b"1041.578 (18446744073709.473 ms): a/1 futex()  = 0").unwrap();
         assert_eq!((found.took_ns, found.is_wrapped, found.thread), (None, true, 1));
     }
@@ -291,7 +320,9 @@ mod tests {
         let written = |call: &str, inside: &str| String::from_utf8(translated(call.as_bytes(), inside.as_bytes())).unwrap();
         let open = written("openat", "dfd: CWD, filename: \"/w/a, b\", flags: RDWR|CREAT, mode: 0x1a4");
         assert_eq!(open, "AT_FDCWD, \"/w/a, b\", O_RDWR|O_CREAT, 0x1a4");
-        assert_eq!(written("pread64", "fd: 3</w/a, b>, buf: 0x7f00, count: 100"), "3</w/a, b>, 0x7f00, 100, 0");
+        assert_eq!(written("pread64", "fd: 3</w/a, b>, buf: 0x7f00, count: 100"), "3</w/a, b>, 0, 100, 0");
+        assert_eq!(written("write", "fd: 3, buf: it's \"half, count: 7, count: 100"), "3, 0, 100");
+        assert_eq!(written("pread64", "fd: 3, buf: a) = (b, count: 5, pos: 9"), "3, 0, 5, 9");
         assert_eq!(written("openat", "dfd: CWD, filename: 0x7f00, flags: O_RDONLY"), "AT_FDCWD, 0x7f00, O_RDONLY, 0");
         assert_eq!(written("fcntl", "fd: 3, cmd: SETFD, arg: CLOEXEC"), "3, F_SETFD, FD_CLOEXEC");
     }

@@ -127,6 +127,15 @@ impl Process {
         Self { mappings: Vec::new(), ..self.clone() }
     }
 
+    /// Takes in what a process or thread did before it was known that it is a copy or a part of this one.
+    pub fn take_in(&mut self, early: Self) {
+        self.descriptors.extend(early.descriptors);
+        self.mappings.extend(early.mappings);
+        if !early.folder.is_empty() {
+            self.folder = early.folder;
+        }
+    }
+
     pub fn target(&self, descriptor: i64) -> Target {
         match self.descriptors.get(&descriptor) {
             Some(entry) => entry.target.clone(),

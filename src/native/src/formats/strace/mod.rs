@@ -12,6 +12,7 @@ mod syntax;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::number::words;
 use super::output::Output;
 use super::{EMPTY, Format, Reader};
 use calls::{Call, Role};
@@ -31,6 +32,22 @@ const UNFINISHED: &[u8] = b"<unfinished ...>";
 const DETACHED: &[u8] = b"<detached ...>";
 const NO_SYNTAX: &str = "has a form that strace does not write";
 const NO_NUMBER: &str = "lacks a process number, which other lines have";
+/// Words of the head of the table of calls.
+const HEADINGS: [&[u8]; 13] = [
+    b"%",
+    b"time",
+    b"seconds",
+    b"shortest",
+    b"longest",
+    b"usecs/call",
+    b"calls",
+    b"errors",
+    b"syscall",
+    b"wall-total",
+    b"wall-min",
+    b"wall-max",
+    b"wall-avg",
+];
 /// Number of lines of a new thread that wait for the line that tells which process it belongs to.
 const MOST_WAITING: usize = 1 << 16;
 
@@ -157,7 +174,7 @@ impl Strace {
         let Beginning { number, name, stamp, rest: body } = beginning(line);
         // Another trace may follow the summary of one.
         self.is_summary &= !(begins_call(body) && body[0].is_ascii_alphabetic());
-        if self.is_summary || body.starts_with(b"% time ") {
+        if self.is_summary || is_heading(line) {
             self.is_summary = true;
             output.skip("lines of the summary");
             return Ok(());
@@ -453,6 +470,12 @@ impl Strace {
             self.release(thread, output);
         }
     }
+}
+
+/// Returns whether a line is the head of the table of calls that options -c and -C print, whose columns option -U chooses.
+fn is_heading(line: &[u8]) -> bool {
+    let mut titles = words(line).peekable();
+    titles.peek().is_some() && titles.all(|title| HEADINGS.contains(&title))
 }
 
 /// Returns the new number of a thread that has become the first one of its process.

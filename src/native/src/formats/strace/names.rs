@@ -6,6 +6,9 @@ use super::calls::AT_FDCWD;
 use super::files::{OpenFile, Path, Process, Target};
 use super::syntax::{annotation, number, string, unescaped};
 
+/// Beginning of the name of a file that lies in memory alone, which `memfd_create` makes.
+const MEMORY: &[u8] = b"/memfd:";
+
 /// Returns the path of the file that strace names after a descriptor, or `None` if it is not a file.
 pub fn file_name(name: &[u8]) -> Option<Path> {
     let name = match memchr::memmem::rfind(name, b"<char ") {
@@ -14,7 +17,7 @@ pub fn file_name(name: &[u8]) -> Option<Path> {
     };
     let name = unescaped(name);
     let name = name.strip_suffix(b" (deleted)").unwrap_or(&name);
-    (name.first() == Some(&b'/')).then(|| name.into())
+    (name.first() == Some(&b'/') && !name.starts_with(MEMORY)).then(|| name.into())
 }
 
 /// Returns the file of a descriptor, from its name in the line or from what has been opened.

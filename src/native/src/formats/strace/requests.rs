@@ -9,10 +9,11 @@ use super::calls::{
 use super::files::{Mapping, OpenFile, Path, Target};
 use super::names::{file_name, path_of, target_of};
 use super::state::{Made, State, UNOPENED};
-use super::syntax::{buffers_length, number, pair, string};
+use super::syntax::{annotation, buffers_length, number, pair, string};
 use crate::formats::output::Output;
 use crate::formats::table::Row;
 
+const NOT_FILES: &str = "calls on descriptors that are not files";
 const ARGUMENTS: &str = "has other arguments than the call has";
 const PAGE_BYTES: i64 = 4096;
 /// Position of the argument of a mapping that tells what it is for.
@@ -121,11 +122,13 @@ impl State {
     fn is_counted(&mut self, made: &Made, target: &Target, result: i64) -> bool {
         let by_descriptor = made.call.fd.is_some() && made.call.path.is_none();
         let is_counted = self.process(made.thread).is_counted;
+        let name = made.call.fd.filter(|_| by_descriptor).and_then(|at| annotation(made.arguments.get(at)?));
         let reason = match target {
             _ if !is_counted => "calls of processes that only start others",
             Target::File(_) => return true,
+            Target::NotAFile if name.is_some() => NOT_FILES,
             _ if !by_descriptor || made.call.is_only_of_files && result >= 0 => return true,
-            Target::NotAFile => "calls on descriptors that are not files",
+            Target::NotAFile => NOT_FILES,
             Target::Unknown => UNOPENED,
         };
         self.leave_out(reason);

@@ -193,12 +193,19 @@ impl State {
         let is_thread = flags.is_some_and(|flags| number(flags) & CLONE_THREAD != 0);
         let parent = self.process_of(made.thread);
         let (name, is_known) = (Arc::clone(&self.threads[&made.thread].name), self.threads[&made.thread].is_known);
+        // With option -z and others, lines of the new thread come before this one.
+        let early = self.threads.remove(&result).filter(|thread| !thread.is_known && thread.process == result);
+        let name = early.as_ref().map(|thread| Arc::clone(&thread.name)).filter(|name| !name.is_empty()).unwrap_or(name);
+        let early = early.and_then(|_| self.processes.remove(&result));
         if is_thread {
             self.threads.insert(result, Thread { process: parent, name, is_known });
         } else {
             self.threads.insert(result, Thread { process: result, name, is_known: true });
             let copy = self.process(made.thread).copy();
             self.processes.insert(result, copy);
+        }
+        if let Some(early) = early {
+            self.process(result).take_in(early);
         }
         Some(result)
     }
