@@ -14,6 +14,7 @@ pub const FORMAT: Format =
 const NO_SYNTAX: &str = "has a form that perf trace does not write";
 /// Number of characters of the longest time that a call can take, which is some years in ms.
 const LONGEST_TIME: usize = 18;
+const NAMED_LATE: &str = "the file of a descriptor is the one that perf found when it printed the line, which may be a later one";
 /// Beginning of the lines of a stack, which option `--call-graph` prints below a call.
 const INDENTED: &[u8] = &[b' '; 20];
 /// Time by which an event may come before the first one that perf prints.
@@ -72,6 +73,7 @@ impl Reader for Perf {
 
     fn end(&mut self, output: &mut Output) {
         self.strace.end(output);
+        output.facts.insert("choice", NAMED_LATE.into());
         output.facts.insert("clock", "time since the first event, or since the start of the machine".into());
     }
 }
