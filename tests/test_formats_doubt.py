@@ -125,8 +125,16 @@ def test_a_recording_that_is_no_text_is_named(raw, said, tmp_path):
         formats.read([tmp_path / "a.trace"])
 
 
-def test_comments_alone_are_no_trace():
-    assert formats.reading.recognise_trace(b"# Reads at random.\n# One job.\n# Needs fio 3.\n[job]\nrw=randread\n") == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Reads at random.\n# One job.\n# Needs fio 3.\n[job]\nrw=randread\n",
+        "Tracing opens... Hit Ctrl-C to end.\n\nAttached 2 probes\n",
+        "% time\n% calls\n%\nno table of calls\n",
+    ],
+)
+def test_comments_alone_are_no_trace(text):
+    assert formats.reading.recognise_trace(text.encode()) == []
 
 
 def test_a_device_above_another_does_not_count_twice():

@@ -192,6 +192,7 @@ def test_perf_trace_finds_what_a_program_does(tmp_path: Path) -> None:
 def test_the_kept_lines_of_perf_trace() -> None:
     requests, (counts,) = formats.read([Path("src/native/fuzz/seeds/perf-trace")])
     assert (counts.format, counts.rejected, counts.skipped["lost events"]) == ("perf-trace", {}, 3)
+    assert any("perf found when it printed" in sentence for sentence in counts.first)
     own = requests[requests["file"] == "/srv/world/file 1"]
     assert own["call"].tolist() == ["lseek", "fsync", "fdatasync", "pread64", "ftruncate", "close"]
     assert own["start_ns"].tolist() == [34_704_000, 34_730_000, 36_743_000, 36_851_000, 36_881_000, 37_130_000]

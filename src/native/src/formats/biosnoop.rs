@@ -6,7 +6,7 @@
 use super::number::{days, decimal, signed, time_of_day_ns, words};
 use super::output::Output;
 use super::table::Row;
-use super::{Format, Reader};
+use super::{COMMENTS, EMPTY, Format, Reader};
 
 pub const FORMAT: Format = Format {
     name: "biosnoop",
@@ -64,11 +64,14 @@ impl Reader for Biosnoop {
             return self.header(line, output);
         }
         let mut of_line = words(line);
-        let first = of_line.next();
-        if first.is_none_or(|word| word == b"Attached" || word == b"Attaching" || word == b"Tracing")
-            || first == Some(b"MAJOR") && of_line.next() == Some(b"MINOR")
-        {
-            output.skip("headers");
+        let skipped = match of_line.next() {
+            None => Some(EMPTY),
+            Some(b"Attached" | b"Attaching" | b"Tracing") => Some(COMMENTS),
+            Some(b"MAJOR") if of_line.next() == Some(b"MINOR") => Some("headers"),
+            _ => None,
+        };
+        if let Some(kind) = skipped {
+            output.skip(kind);
             return Ok(());
         }
         if let Some(count) = lost(line) {

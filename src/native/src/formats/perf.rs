@@ -2,6 +2,8 @@
 //!
 //! Each call is written as strace would write it, and the reader of strace's output then follows files, descriptors and positions.
 
+use std::borrow::Cow;
+
 use super::number::{decimal, split_at_byte, unsigned, words};
 use super::output::Output;
 use super::strace::{STACKS, Strace};
@@ -12,10 +14,12 @@ pub const FORMAT: Format =
 const NO_SYNTAX: &str = "has a form that perf trace does not write";
 /// Number of characters of the longest time that a call can take, which is some years in ms.
 const LONGEST_TIME: usize = 18;
+const NAMED_LATE: &str = "the file of a descriptor is the one that perf found when it printed the line, which may be a later one";
 /// Beginning of the lines of a stack, which option `--call-graph` prints below a call.
 const INDENTED: &[u8] = &[b' '; 20];
 /// Time by which an event may come before the first one that perf prints.
 const EARLIEST_NS: i64 = 3_600_000_000_000;
+const BUFFER: &[u8] = b", buf: ";
 const CONTINUED: &[u8] = b" ... [continued]: ";
 
 #[derive(Default)]
@@ -69,6 +73,7 @@ impl Reader for Perf {
 
     fn end(&mut self, output: &mut Output) {
         self.strace.end(output);
+        output.facts.insert("choice", NAMED_LATE.into());
         output.facts.insert("clock", "time since the first event, or since the start of the machine".into());
     }
 }
@@ -212,11 +217,14 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
 
 /// Writes the arguments of a call as strace does.
 fn translated(call: &[u8], inside: &[u8]) -> Vec<u8> {
-    // Newer versions print the content of a buffer, which may have anything in it.
-    let content = memchr::memmem::find(inside, b", buf: ").zip(memchr::memmem::rfind(inside, b", count: "));
-    let (before, after) =
-        content.map_or((inside, &b""[..]), |(from, to)| (&inside[..from], inside.get(to..).unwrap_or_default()));
-    let given: Vec<(&[u8], &[u8])> = parts(before).into_iter().chain(parts(after)).filter_map(named).collect();
+    // Newer versions print the content of a buffer, which may have anything in it, and not its address.
+    let content = memchr::memmem::find(inside, BUFFER).filter(|at| !is_address(&inside[at + BUFFER.len()..]));
+    let end = content.and_then(|_| memchr::memmem::rfind(inside, b", count: "));
+    let plain = match (content, end) {
+        (Some(from), Some(to)) => Cow::Owned([&inside[..from], &inside[to.max(from)..]].concat()),
+        _ => Cow::Borrowed(inside),
+    };
+    let given: Vec<(&[u8], &[u8])> = parts(&plain).into_iter().filter_map(named).collect();
     let is_thread = match call {
         // perf does not print the flags of this call. The C library starts threads with it, and sometimes also processes.
         b"clone3" => true,
@@ -238,6 +246,11 @@ fn translated(call: &[u8], inside: &[u8]) -> Vec<u8> {
         }
     }
     found
+}
+
+fn is_address(text: &[u8]) -> bool {
+    let end = text.iter().position(|byte| *byte == b',').unwrap_or(text.len());
+    text[..end].strip_prefix(b"0x").is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Splits a text at commas that are not within quotation marks or brackets.
@@ -323,7 +336,7 @@ mod tests {
         let written = |call: &str, inside: &str| String::from_utf8(translated(call.as_bytes(), inside.as_bytes())).unwrap();
         let open = written("openat", "dfd: CWD, filename: \"/w/a, b\", flags: RDWR|CREAT, mode: 0x1a4");
         assert_eq!(open, "AT_FDCWD, \"/w/a, b\", O_RDWR|O_CREAT, 0x1a4");
-        assert_eq!(written("pread64", "fd: 3</w/a, b>, buf: 0x7f00, count: 100"), "3</w/a, b>, 0, 100, 0");
+        assert_eq!(written("pread64", "fd: 3</w/a, b>, buf: 0x7f00, count: 100"), "3</w/a, b>, 0x7f00, 100, 0");
         assert_eq!(written("write", "fd: 3, buf: it's \"half, count: 7, count: 100"), "3, 0, 100");
         assert_eq!(written("pread64", "fd: 3, buf: a) = (b, count: 5, pos: 9"), "3, 0, 5, 9");
         assert_eq!(written("openat", "dfd: CWD, filename: 0x7f00, flags: O_RDONLY"), "AT_FDCWD, 0x7f00, O_RDONLY, 0");

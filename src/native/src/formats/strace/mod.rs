@@ -474,8 +474,7 @@ impl Strace {
 
 /// Returns whether a line is the head of the table of calls that options -c and -C print, whose columns option -U chooses.
 fn is_heading(line: &[u8]) -> bool {
-    let mut titles = words(line).peekable();
-    titles.peek().is_some() && titles.all(|title| HEADINGS.contains(&title))
+    words(line).all(|title| HEADINGS.contains(&title)) && words(line).any(|title| title == b"syscall")
 }
 
 /// Returns the new number of a thread that has become the first one of its process.
