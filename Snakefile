@@ -37,6 +37,15 @@ with exit_with_message():
             raise TickdiskError(
                 f"--cores {cores} would wait for ever; give at least 1, or `all`"
             )
+        settings = workflow.resource_settings
+        if (
+            settings.nodes not in (None, 1)
+            or settings.max_threads is not None
+            or settings.overwrite_threads
+        ):
+            raise TickdiskError(
+                "with --jobs (-j), --max-threads or --set-threads measurements would run side by side; give --cores instead"
+            )
         wanted, there = PROJECT.config.scale, project.scale_of(project.PLAN_PATH)
         if there not in (None, wanted):
             other = f"{project.PLAN_PATH} is of scale {there}; `--config scale={there}` plans that one"

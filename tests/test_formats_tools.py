@@ -132,7 +132,11 @@ def test_the_benchmark_compares_readers_of_the_same_lines() -> None:
 
 PERF_PROGRAM = """
 import json, os, sys, threading, time
-folder, done, opened = sys.argv[1], [], []
+folder, output, done, opened = sys.argv[1], sys.argv[2], [], []
+ended, printed = threading.Semaphore(0), threading.Event()
+# perf prints a call late if the machine is busy, and names a descriptor after the file that has its number by then, in a thread
+# that still runs. So no other file may have had the number before, and all stays as it is until the lines are there.
+[os.dup(0) for _ in range(100)]
 def work(name):
     fd = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     opened.append(fd)
@@ -144,12 +148,16 @@ def work(name):
     os.read(fd, 11)
     os.ftruncate(fd, 77)
     done.extend([("sync", name, None, None), ("read", name, 3, 11), ("truncate", name, None, None)])
-    # perf names a descriptor when it prints a line, if the thread still runs and has it open.
-    time.sleep(1)
+    ended.release()
+    printed.wait()
 threads = [threading.Thread(target=work, args=(f"thread {number}",)) for number in range(3)]
 [thread.start() for thread in threads]
+[ended.acquire() for _ in threads]
+most_s = time.monotonic() + 60
+while open(output).read().count("ftruncate(") < 3 and time.monotonic() < most_s:
+    time.sleep(0.05)
+printed.set()
 [thread.join() for thread in threads]
-[os.close(fd) for fd in opened]
 print(json.dumps(done))
 """
 
@@ -166,7 +174,7 @@ def test_perf_trace_finds_what_a_program_does(tmp_path: Path) -> None:
     output = tmp_path / "perf.txt"
     # perf does not name files whose path has more than 64 bytes.
     with tempfile.TemporaryDirectory(dir="/tmp") as target:
-        said = perf_trace([sys.executable, "-c", PERF_PROGRAM, target], output)
+        said = perf_trace([sys.executable, "-c", PERF_PROGRAM, target, str(output)], output)
     if said is None:
         pytest.skip("perf cannot trace here")
     requests, (counts,) = formats.read([output])

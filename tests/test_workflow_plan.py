@@ -270,6 +270,14 @@ def test_no_cores_are_refused(folder: Path) -> None:
     assert "--cores 0 would wait for ever; give at least 1, or `all`" in said
 
 
+@pytest.mark.parametrize("words", ["-j 2", "--jobs 0", "-j unlimited", "--max-threads 1", "--set-threads calibrate=1"])
+def test_measurements_do_not_run_side_by_side(folder: Path, words: str) -> None:
+    code, said = forks().run(folder, "-n", *words.split())
+    assert code != 0
+    assert "measurements would run side by side; give --cores instead" in said
+    assert "Nothing to be done" in snakemake(folder, "-n", "-j", "1")
+
+
 def test_another_seed_runs_every_cell_again_whatever_the_number_of_cores(folder: Path) -> None:
     every = len(list((folder / "results/runs").iterdir()))
     jobs, same = (planned(folder, "--config", "seed=43", "--cores", cores) for cores in ("1", "64"))
