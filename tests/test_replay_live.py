@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import changed_files
 import pytest
 from records_of import plan_in
 from replay_trace import ROOT, made_by_hand, requests_table, row
+from test_replay_changes import tree
 
-from tickdisk import device, replay
-from tickdisk.foundation import table
+from tickdisk import device, replay, trace
+from tickdisk.foundation import clock, memory, table
 from tickdisk.studies import replay as replay_study
 
 pytestmark = pytest.mark.live
@@ -51,7 +53,7 @@ def test_the_experiment_from_capture_to_claims(captured: Path, tmp_path: Path) -
     assert on_slow.behind_ns > ours.behind_ns
     timings = table.read("replay", tmp_path / "out" / "tickdisk_slow.parquet")
     assert (timings["issued_ns"] - timings["due_ns"]).equals((timings["lag_ns"] + timings["lost_ns"]).astype("int64"))
-    assert len(said) == 6
+    assert len(said) == 7
     study = replay_study(plan_in(tmp_path), replay=str(tmp_path / "out" / "replay.json"), seed=None)
     verdicts = {claim.id: claim.verdict for claim in study.statement.claims}
     assert verdicts["replay.nothing_lost"] == "kept"
@@ -66,9 +68,10 @@ def test_by_hand(captured: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         again = subprocess.run([TICKDISK, "replay", *words, "--force"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
-    assert len(lines) <= 24, "one screen"
-    assert lines[0].startswith("streams     4: ")
-    assert all(f"t{thread} " in lines[0] for thread in range(4))
+    assert len(lines) <= 25, "one screen"
+    assert lines[0] == "not made    no call that changed files, as far as the capture tells"
+    assert lines[1].startswith("streams     4: ")
+    assert all(f"t{thread} " in lines[1] for thread in range(4))
     assert "results     all as captured" in done.stdout
     timings = table.read("replay", tmp_path / "out.parquet")
     counts = re.search(r"(\d+) captured = (\d+) replayed \+ (\d+) refused", done.stdout)
@@ -108,3 +111,27 @@ def test_what_is_computed_is_what_the_emulated_device_takes() -> None:
     assert measured.loc["sync", "requests"] == computed.loc["sync", "requests"] == 30
     total_ms = [table.loc["sync", "here_total_ms"] for table in (computed, measured)]
     assert total_ms[0] == pytest.approx(total_ms[1], rel=0.25), measured.to_string()
+
+
+@pytest.mark.parametrize(
+    "tool", [pytest.param("bpftrace", marks=pytest.mark.skipif(trace.unavailable() is not None, reason="bpftrace")), "strace"]
+)
+def test_a_captured_program_is_made_again_with_all_that_it_changed(tool: trace.Tool, tmp_path: Path) -> None:
+    """Oracle: the files that the captured program itself left."""
+    world, target = tmp_path / "world", tmp_path / "target"
+    changed_files.before(world)
+    command = trace.Command((sys.executable, "-I", changed_files.__file__, str(world)))
+    with memory.folder() as fast, clock.Sampler() as clocks:
+        with trace.start(tool, target=command, folder=fast, logs=tmp_path / "logs") as recording:
+            assert recording.command is not None
+            assert recording.command.wait(60) == 0
+            raw = recording.stop()
+        parsed = trace.parse(raw, clocks.table())
+    assert not {kind: count for kind, count in parsed.lacks.items() if "moved" in kind or "change" in kind}
+    planned = replay.plan(parsed.requests, root=str(world))
+    assert planned.refused.keys() == {"outside the folder that is replayed", "failed in a way that cannot be repeated"}
+    made = replay.prepare(planned, target)
+    timings = replay.issue(planned, target).timings
+    assert timings["result"].tolist() == timings["expected"].tolist()
+    assert replay.verify(planned, target, made).is_right
+    assert tree(target) == tree(world)

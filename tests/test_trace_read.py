@@ -144,10 +144,49 @@ def test_names_are_those_of_the_time(tmp_path: Path) -> None:
 
 
 def test_calls_that_go_past_the_table_are_counted(tmp_path: Path) -> None:
-    lines = [f"@r0[{FIRST}, {T}]: (40, {FIRST}, {T + 5}, 100, -1, -1, -1)"]
-    assert parsed(machine(), tmp_path, lines).summary.not_followed == {"sendfile": 1}
-    lines = [f"{FIRST}  {Machine._stamp(T)} sendfile(4, 3, NULL, 100) = 100 <0.000000005>"]
-    assert parsed(machine(), tmp_path, lines, "strace").summary.not_followed == {"sendfile": 1}
+    lines = [f"@r0[{FIRST}, {T}]: (90, {FIRST}, {T + 5}, 0, -1, -1, -1)"]
+    assert parsed(machine(), tmp_path, lines).summary.not_followed == {"chmod": 1}
+    lines = [f'{FIRST}  {Machine._stamp(T)} chmod("/a", 0644) = 0 <0.000000005>']
+    assert parsed(machine(), tmp_path, lines, "strace").summary.not_followed == {"chmod": 1}
+
+
+def test_calls_that_change_files_are_requests(tmp_path: Path) -> None:
+    """A copy from /from to /to, at places of its own and at those of the open files, and calls whose paths are relative."""
+    made = machine()
+    process, ids = made.processes[0], f"{FIRST} {FIRST}"
+    for path in ("/from", "/to", "/folder"):
+        made.open(process, path, 0)
+    source, target, folder = (fd for fd, (opened, _) in process.table.items() if opened.path in ("/from", "/to", "/folder"))
+    lines = [
+        f"@r0[{FIRST}, {T}]: (326, {FIRST}, {T + 11}, 100, {source | target << 32}, 600, 100)",
+        f"@r0[{FIRST}, {T + 20}]: (40, {FIRST}, {T + 26}, 7, {source | 60 << 32}, 57, 9)",
+        f"@r0[{FIRST}, {T + 30}]: (275, {FIRST}, {T + 36}, 5, {60 | target << 32}, 0, 50)",
+        f"@r0[{FIRST}, {T + 40}]: (285, {FIRST}, {T + 46}, 0, {target | 3 << 32}, 4096, 8192)",
+        f"@r0[{FIRST}, {T + 50}]: (265, {FIRST}, {T + 59}, 0, {-100 & 0xFFFFFFFF}, 1024, {folder})",
+        f"path {ids} {T + 56} 0 0 0 0 /proc/self/fd/{target}",
+        f"to {ids} {T + 57} 0 0 0 0 new",
+        f"@r0[{FIRST}, {T + 60}]: (266, {FIRST}, {T + 69}, 0, {folder}, -1, -1)",
+        f"path {ids} {T + 66} 0 0 0 0 sub/link",
+        f"to {ids} {T + 67} 0 0 0 0 ../new",
+        f"@r0[{FIRST}, {T + 70}]: (263, {FIRST}, {T + 79}, 0, {folder}, 512, -1)",
+        f"path {ids} {T + 76} 0 0 0 0 gone",
+        f"@r0[{FIRST}, {T + 80}]: (16, {FIRST}, {T + 86}, 0, -1, -1, -1)",
+        f"@r0[{FIRST}, {T + 90}]: (280, {FIRST}, {T + 96}, -13, -1, -1, -1)",
+    ]
+    capture = parsed(made, tmp_path, lines)
+    rows = capture.requests[capture.requests["start_ns"] >= T].astype(object)
+    found = rows[["op", "file", "renamed", "offset", "length", "flags", "latency_ns"]].where(rows.notna(), None)
+    assert list(found.itertuples(index=False, name=None)) == [
+        ("read", "/from", None, 500, 100, None, 5),
+        ("write", "/to", None, 0, 100, None, 6),
+        ("read", "/from", None, 50, 7, None, 6),
+        ("write", "/to", None, 45, 5, None, 6),
+        ("fallocate", "/to", None, 8192, 4096, 3, 6),
+        ("link", "/to", "/folder/new", None, None, 1024, 9),
+        ("symlink", "/folder/sub/link", "/folder/new", None, None, None, 9),
+        ("rmdir", "/folder/gone", None, None, None, None, 9),
+    ]
+    assert capture.lacks == {"calls of ioctl that make a file share the data of another, and are in no request": 1}
 
 
 def test_processes_that_only_started_the_traced_ones_are_left_out(tmp_path: Path) -> None:
@@ -347,7 +386,12 @@ def test_the_numbers_of_system_calls_are_the_kernels() -> None:
     numbers = {name: int(number) for name, number in re.findall(r"^#define __NR_(\w+) (\d+)$", source, re.MULTILINE)}
     known = {name: number for number, name in NAMES.items() if name in numbers}
     assert known == {name: numbers[name] for name in known}
-    assert set(NAMES.values()) - numbers.keys() <= {"futex_wait", "futex_waitv", "epoll_pwait2"}  # newer than some headers
+    assert set(NAMES.values()) - numbers.keys() <= {
+        "futex_wait",
+        "futex_waitv",
+        "epoll_pwait2",
+        "fchmodat2",
+    }  # newer than some headers
 
 
 def test_the_program_asks_for_every_call_and_for_what_the_kernel_has() -> None:

@@ -3,7 +3,26 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Op = Literal["read", "write", "sync", "truncate", "open", "close", "rename", "unlink", "mmap", "fault", "seek", "dup", ""]
+Op = Literal[
+    "read",
+    "write",
+    "sync",
+    "truncate",
+    "fallocate",
+    "open",
+    "close",
+    "rename",
+    "link",
+    "symlink",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "mmap",
+    "fault",
+    "seek",
+    "dup",
+    "",
+]
 
 
 @dataclass(frozen=True)
@@ -22,13 +41,16 @@ class Call:
     """Position of the offset, or of another number that is needed to follow descriptors, or of an address (msync)."""
     path: int | None = None
     to: int | None = None
-    """Position of the second path of a rename."""
+    """Position of the second path: the new name of a rename or a link, or the target of a symbolic link. A descriptor that a new
+    name is relative to is at `offset`."""
     vector: int | None = None
     """Position of an array of buffers, whose lengths are added up."""
     flags: int | None = None
-    """Position of flags that say how a read or a write is made."""
+    """Position of flags that say how a read or a write is made, or of the mode of a fallocate."""
     moves: bool = False
     """Whether the call reads or writes at the position of the open file, and moves this position."""
+    copies: tuple[int, int, int, int | None] | None = None
+    """For a call that copies bytes, the positions of the source and of the address of its offset, and those of the target."""
 
 
 CALLS: dict[str, Call] = {
@@ -62,28 +84,59 @@ CALLS: dict[str, Call] = {
     "truncate": Call(76, "truncate", path=0, length=1),
     "ftruncate": Call(77, "truncate", fd=0, length=1),
     "rename": Call(82, "rename", path=0, to=1),
-    "renameat": Call(264, "rename", fd=0, path=1, to=3),
-    "renameat2": Call(316, "rename", fd=0, path=1, to=3),
+    "renameat": Call(264, "rename", fd=0, path=1, to=3, offset=2),
+    "renameat2": Call(316, "rename", fd=0, path=1, to=3, offset=2, length=4),
     "unlink": Call(87, "unlink", path=0),
-    "unlinkat": Call(263, "unlink", fd=0, path=1),
+    "unlinkat": Call(263, "unlink", fd=0, path=1, length=2),
+    "link": Call(86, "link", path=0, to=1),
+    "linkat": Call(265, "link", fd=0, path=1, to=3, offset=2, length=4),
+    "symlink": Call(88, "symlink", path=1, to=0),
+    "symlinkat": Call(266, "symlink", fd=1, path=2, to=0),
+    "mkdir": Call(83, "mkdir", path=0),
+    "mkdirat": Call(258, "mkdir", fd=0, path=1),
+    "rmdir": Call(84, "rmdir", path=0),
+    "fallocate": Call(285, "fallocate", fd=0, length=3, offset=2, flags=1),
+    "copy_file_range": Call(326, copies=(0, 1, 2, 3)),
+    "sendfile": Call(40, copies=(1, 2, 0, None)),
+    "splice": Call(275, copies=(0, 1, 2, 3)),
     "mmap": Call(9, "mmap", fd=4, length=1, offset=5),
     "chdir": Call(80, path=0),
     "fchdir": Call(81, fd=0),
+    "ioctl": Call(16),
 }
 """The captured calls by name. The program in the kernel compares in this order, so that the most frequent calls are first."""
 
-NOT_FOLLOWED = {
-    "sendfile": 40,
-    "io_submit": 209,
-    "splice": 275,
-    "fallocate": 285,
-    "copy_file_range": 326,
-    "io_uring_enter": 426,
+ATTRIBUTE_CALLS = {
+    "chmod": 90,
+    "fchmod": 91,
+    "chown": 92,
+    "fchown": 93,
+    "lchown": 94,
+    "utime": 132,
+    "mknod": 133,
+    "setxattr": 188,
+    "lsetxattr": 189,
+    "fsetxattr": 190,
+    "removexattr": 197,
+    "lremovexattr": 198,
+    "fremovexattr": 199,
+    "utimes": 235,
+    "mknodat": 259,
+    "fchownat": 260,
+    "futimesat": 261,
+    "fchmodat": 268,
+    "utimensat": 280,
+    "fchmodat2": 452,
 }
-"""Numbers of calls that may read or write a file without a row in the requests table. The summary counts them."""
+"""Numbers of calls that change a file in a way that no row shows."""
+NOT_FOLLOWED = {"io_submit": 209, "io_uring_enter": 426, **ATTRIBUTE_CALLS}
+"""Numbers of calls that may read, write or change a file without a row in the requests table. The summary counts them."""
 
 FILE_ONLY_CALLS = frozenset(
-    {"pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2", "fsync", "fdatasync", "sync_file_range", "ftruncate"}
+    {
+        *("pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2"),
+        *("fsync", "fdatasync", "sync_file_range", "ftruncate", "fallocate"),
+    }
 )
 """Calls that fail on sockets and pipes. If such a call succeeds, its descriptor is a file's, even if no opening was captured."""
 
@@ -91,7 +144,9 @@ O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_CLOEXEC = 0o100, 0o200, 0o1000, 0o2000, 0o
 F_DUPFD, F_SETFD, F_SETFL, F_DUPFD_CLOEXEC = 0, 2, 4, 1030
 FCNTLS = (F_DUPFD, F_SETFD, F_SETFL, F_DUPFD_CLOEXEC)
 """Commands of fcntl that change descriptors."""
-AT_FDCWD = -100
+CLONING = (0x40049409, 0x4020940D)
+"""Commands of ioctl that make a file share the data of another, FICLONE and FICLONERANGE."""
+AT_FDCWD, AT_REMOVEDIR = -100, 0x200
 CLOSE_RANGE_CLOEXEC = 4
 CLONE_THREAD = 0x10000
 SEEK_END = 2
@@ -114,14 +169,9 @@ _PATHS = {
     "lstat": 6,
     "access": 21,
     "execve": 59,
-    "mkdir": 83,
-    "rmdir": 84,
-    "link": 86,
-    "symlink": 88,
     "readlink": 89,
     "statfs": 137,
     "getdents64": 217,
-    "mkdirat": 258,
     "newfstatat": 262,
     "readlinkat": 267,
     "faccessat": 269,
@@ -131,7 +181,6 @@ _PATHS = {
 }
 _SLEEPS = {
     "poll": 7,
-    "ioctl": 16,
     "select": 23,
     "sched_yield": 24,
     "pause": 34,
@@ -173,7 +222,9 @@ NAMES: dict[int, str] = {
     **{call.number: name for name, call in CALLS.items()},
 }
 """Names by number of the calls in which threads wait. The waits table names other calls by their number."""
-FILE_CALLS = frozenset({*_PATHS, *NOT_FOLLOWED, *(name for name, call in CALLS.items() if call.op or call.path is not None)}) - {
+FILE_CALLS = frozenset(
+    {*_PATHS, *NOT_FOLLOWED, *(name for name, call in CALLS.items() if call.op or call.copies or call.path is not None)}
+) - {
     *LOCK_CALLS,
     *ADDRESS_SPACE_CALLS,
 }

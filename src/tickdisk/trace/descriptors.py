@@ -30,6 +30,7 @@ _BY_NUMBER = {call.number: name for name, call in CALLS.items()}
 _CHANGING = {CALLS[name].number for name in ("close", "close_range", "dup", "dup2", "dup3", "fcntl", "fchdir")}
 _AT_START = {CALLS[name].number for name in ("close", "close_range")}
 """Calls that take effect when they begin, because another thread can get the same descriptor while the call still runs."""
+_DESCRIPTORS = "/proc/self/fd/"
 CLOSED = -1
 """Stands in place of an open file for a descriptor that is not a file's."""
 
@@ -74,8 +75,7 @@ class FileHistory:
     paths: "pd.Series[str]"
     """For each call that names its file by a path, the absolute path."""
     renamed: "pd.Series[str]"
-    """For each rename of which it is known, the absolute path of the new name. A new name that is relative to an open folder is
-    not known, because that folder is not captured."""
+    """For each call with a second path, the absolute form of it, if its folder is known."""
     since: dict[int, int]
     """For each captured process, by its number, the time in ns from which its calls count. It is 0 if the process ran when the
     capture began. A process that only starts captured ones is not in it."""
@@ -156,6 +156,7 @@ class _Follower:
         self.renamed: dict[int, str] = {}
         self.since: dict[int, int] = {}
         self._processes: dict[int, _Process] = {}
+        self._unnamed = 0
 
     def begin(self, process: int, snapshot: dict[str, Any], rare: pd.DataFrame) -> None:
         """Takes in a process of a snapshot, without the descriptors that captured calls opened or closed before it."""
@@ -212,13 +213,20 @@ class _Follower:
             self._close(row.process, state, row.result, row.end_ns)
 
     def _by_path(self, row: Any, state: _Process, call: Call, name: str) -> None:
-        base = state.cwd if call.fd is None or row.fd == AT_FDCWD else self._folder(state, row.fd)
-        path = _absolute(state, base, row.path)
-        renamed = _absolute(state, state.cwd if name == "rename" else None, row.to if isinstance(row.to, str) else "")
+        path = self._path(state, row.fd if call.fd is not None else AT_FDCWD, row.path)
+        if call.op == "symlink" and path is not None:
+            renamed = _absolute(state, posixpath.dirname(path), row.to or "")
+        else:
+            # The folder's descriptor is an argument of 32 bits.
+            folder = (row.third + (1 << 31)) % (1 << 32) - (1 << 31) if call.offset is not None else AT_FDCWD
+            renamed = self._path(state, folder, row.to) if isinstance(row.to, str) and row.to else None
         if renamed is not None:
             self.renamed[row.Index] = renamed
         if path is None:
             return
+        if call.op == "open" and row.result >= 0 and row.second & os.O_TMPFILE == os.O_TMPFILE and call.length is not None:
+            self._unnamed += 1
+            path = f"{path}/#unnamed-{self._unnamed}"
         self.paths[row.Index] = path
         if name == "chdir" and row.result == 0:
             state.cwd = path
@@ -250,6 +258,14 @@ class _Follower:
             for fd, (shared, closes) in list(state.table.items()):
                 if shared == opened:
                     self._set(process, state, fd, ns, (changed, closes))
+
+    def _path(self, state: _Process, fd: int, path: str) -> str | None:
+        """Returns the absolute form of a path that is relative to the folder of a descriptor, or that stands for a descriptor."""
+        if not path and fd != AT_FDCWD:
+            return self._folder(state, fd)
+        if path.startswith(_DESCRIPTORS) and path.removeprefix(_DESCRIPTORS).isdigit():
+            return self._folder(state, int(path.removeprefix(_DESCRIPTORS))) or path
+        return _absolute(state, state.cwd if fd == AT_FDCWD else self._folder(state, fd), path)
 
     def _folder(self, state: _Process, fd: int) -> str | None:
         return self.opened[state.table[fd][0]].path if fd in state.table else None

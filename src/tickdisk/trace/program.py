@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tickdisk.trace.calls import CALLS, FCNTLS, NOT_FOLLOWED, Call
+from tickdisk.trace.calls import CALLS, CLONING, FCNTLS, NOT_FOLLOWED, Call
 
 TEXT_BYTES = 200
 """Greatest number of bytes of a path that bpftrace 0.17 copies. The rest of a longer path is lost."""
@@ -29,8 +29,10 @@ _MAP_ANONYMOUS = 0x20
 _CONDITIONS = {
     "mmap": f"(int32)$c.6 >= 0 && ($c.5 & {_MAP_ANONYMOUS}) == 0",
     "fcntl": "(" + " || ".join(f"$c.3 == {command}" for command in FCNTLS) + ")",
+    "ioctl": "(" + " || ".join(f"$c.3 == {command}" for command in CLONING) + ")",
 }
-"""Conditions in bpftrace's language. Only an mmap of a file is captured, and only an fcntl that changes descriptors."""
+"""Conditions in bpftrace's language. Only an mmap of a file is captured, and only an fcntl that changes descriptors
+and an ioctl that makes a file share data."""
 _FILE = "$f = (struct file *)*(uint64 *)((uint64)((struct task_struct *)curtask)->files->fdt->fd + 8 * (uint64)$x);"
 _INODE = (
     f'{_FILE} $n = $f->f_inode; printf("inode %d %d %lld %lld %d %lld 0\\n", pid, tid, $c.0, $x, $n->i_sb->s_dev, $n->i_ino);'
@@ -113,6 +115,10 @@ def _calls() -> str:
 
 def _arguments(name: str, call: Call) -> str:
     parts = [""]
+    if call.copies is not None:
+        source, source_at, target, target_at = call.copies
+        parts += [_end("z", target, target_at), _end("y", source, source_at)]
+        parts.append(f"$x = ($x & 0xffffffff) | ((int64)($c.{target + _ARGUMENT} & 0x7fffffff) << 32);")
     if call.fd is not None:
         parts.append(f"$x = (int64)(int32)$c.{call.fd + _ARGUMENT};")
     if call.flags is not None:
@@ -129,6 +135,15 @@ def _arguments(name: str, call: Call) -> str:
     if call.op == "mmap":
         parts.append(_INODE)
     return " ".join(parts)
+
+
+def _end(variable: str, fd: int, offset: int | None) -> str:
+    """Returns the code that takes the place in a file at which a copy has ended, and leaves the descriptor in `$x`."""
+    code = f"$x = (int64)(int32)$c.{fd + _ARGUMENT}; {_FILE} ${variable} = (int64)$f->f_pos;"
+    if offset is None:
+        return code
+    address = f"$c.{offset + _ARGUMENT}"
+    return f"{code} if ({address}) {{ ${variable} = (int64)*(uint64 *)uptr({address}); }}"
 
 
 def _is(what: str, numbers: Iterable[int]) -> str:

@@ -28,7 +28,7 @@ _UNDER_WAY = re.compile(rb"^@call\[(\d+)\]: \((\d+)(?:, \d+){7}\)$", re.MULTILIN
 _OFF = re.compile(rb"^@off\[(\d+)\]: \((-?\d+(?:, -?\d+){4})\)$", re.MULTILINE)
 _EVENTS = re.compile(rb"^@events: (\d+)$", re.MULTILINE)
 _OTHER = re.compile(rb"@(?:woken|known|path|to|busy)\[.*\]: .*|@(?:half|turned): \d+|Attaching \d+ probes\.\.\.|")
-_FLAGGED = [call.number for call in CALLS.values() if call.flags is not None]
+_FLAGGED = [call.number for call in CALLS.values() if call.flags is not None or call.copies is not None]
 _HALF = 32
 """Number of bits of a descriptor, above which a call has its flags."""
 _FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")

@@ -15,7 +15,8 @@ CALL_COLUMNS = ("number", "process", "thread", "start_ns", "end_ns", "result", "
 """Columns of a call: its number, its process and thread, its start and end, its result, and three arguments.
 
 The arguments are those at the positions `fd`, `length` and `offset` of `calls.Call`. For calls at the position of the open file,
-`offset` is this position after the call.
+`offset` is this position after the call. For calls that copy bytes, `fd` is the source, and `length` and `offset` are the places
+in source and target after the call.
 """
 FAULT_COLUMNS = ("process", "thread", "start_ns", "call_ns", "device", "inode", "offset")
 """Columns of a page fault on a file: its process and thread, its time, the start of the thread's last call, or 0 if there is
@@ -71,8 +72,8 @@ class Reading:
     """The content of bpftrace's output, from which the tables of a capture are made."""
 
     calls: pd.DataFrame
-    """CALL_COLUMNS, `flags` (those of preadv2 and pwritev2, else 0), and `path` and `to` (the second path) as text or None, in
-    the order of start."""
+    """CALL_COLUMNS, `flags` (those of preadv2 and pwritev2, the mode of a fallocate, the target of a copy, else 0), and `path`
+    and `to` (the second path) as text or None, in the order of start."""
     faults: pd.DataFrame
     """FAULT_COLUMNS, in the order of start."""
     waits: pd.DataFrame

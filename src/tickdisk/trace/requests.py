@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.foundation.storing import FLAGS, storing
-from tickdisk.trace.calls import CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALLS, NOT_FOLLOWED
+from tickdisk.trace.calls import AT_REMOVEDIR, CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALLS, NOT_FOLLOWED
 from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.program import FAULT_POINTS
 from tickdisk.trace.reading import Reading
@@ -15,8 +15,10 @@ from tickdisk.trace.summary import LeftOut
 PAGE_BYTES = 4096
 _MINOR_BITS = 20
 """Number of bits of a device's minor number. The kernel's device number is major << 20 | minor."""
-_LOCATED = {"read", "write", "sync", "mmap"}
+_LOCATED = {"read", "write", "sync", "mmap", "fallocate"}
 """Kinds of requests for which `Call.offset`, if the call has it, is a place in the file."""
+_ATTRIBUTES = "calls that change the owner, mode, times or attributes of files, or make special files, and are in no request"
+_COPIES = [call.number for call in CALLS.values() if call.copies is not None]
 _KINDS = pd.DataFrame(
     [
         (
@@ -47,16 +49,17 @@ def request_rows(
     may have caused it. Times are in the clock of `reading`.
     """
     called, no_file = _call_rows(reading.calls, followed)
+    copied = _copy_rows(reading.calls, followed)
     every = faults == FAULT_POINTS[0]
     counted = reading.faults if every else reading.faults[~reading.in_call(reading.faults)]
     faulted = _fault_rows(counted, _inodes(reading, followed))
-    rows = pd.concat([called, faulted.astype(called.dtypes)], ignore_index=True)
+    rows = pd.concat([called, copied.astype(called.dtypes), faulted.astype(called.dtypes)], ignore_index=True)
     no_file = no_file.reindex(rows.index, fill_value=False)
     since = rows["process"].map(followed.since)
     known = since.notna() & (rows["start_ns"] >= since.fillna(0))
     inside = rows["start_ns"].between(*window)
     request = inside & (rows["op"] != "")
-    apart = rows[known & inside & rows["call"].isin(NOT_FOLLOWED)]
+    apart = rows[known & inside & rows["call"].isin([*NOT_FOLLOWED, "ioctl"])]
     left_out = LeftOut(
         not_files=int((known & request & no_file).sum()),
         other_processes=int((~known & request).sum()),
@@ -74,10 +77,10 @@ def _lacks(calls: pd.DataFrame) -> dict[str, int]:
                 done["submissions to io_uring, whose requests are not in the trace"] += int(moved)
             case "io_submit":
                 done["submissions to Linux's asynchronous I/O, whose requests are not in the trace"] += int(moved)
-            case "fallocate":
-                done["calls of fallocate, which change files and are in no request"] += int(errno == 0)
+            case "ioctl":
+                done["calls of ioctl that make a file share the data of another, and are in no request"] += int(errno == 0)
             case _:
-                done[f"bytes that {name} moved, which are in no request"] += int(moved)
+                done[_ATTRIBUTES] += int(errno == 0)
     return {kind: count for kind, count in done.items() if count}
 
 
@@ -88,7 +91,9 @@ def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame
     length = calls["length"].astype("Int64")
     rows = pd.DataFrame(
         {
-            "op": kinds["op"].where((kinds["call"] != "fcntl") | length.isin([F_DUPFD, F_DUPFD_CLOEXEC]), ""),
+            "op": kinds["op"]
+            .where((kinds["call"] != "fcntl") | length.isin([F_DUPFD, F_DUPFD_CLOEXEC]), "")
+            .mask((kinds["call"] == "unlinkat") & (length.fillna(0) & AT_REMOVEDIR > 0), "rmdir"),
             "call": kinds["call"],
             "start_ns": calls["start_ns"],
             "latency_ns": calls["end_ns"] - calls["start_ns"],
@@ -98,7 +103,9 @@ def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame
             "renamed": followed.renamed,
             "offset": _offsets(calls, kinds),
             "length": length.where(kinds["sized"] & (length >= 0)),
-            "flags": length.where(kinds["op"] == "open"),
+            "flags": length.where(kinds["op"].isin(["open", "rename", "link"]) & (length >= 0)).where(
+                kinds["op"] != "fallocate", calls["flags"]
+            ),
             "result": calls["result"].clip(lower=0),
             "errno": (-calls["result"]).clip(lower=0),
             "storing": _storing(calls, kinds["op"], followed),
@@ -106,6 +113,33 @@ def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame
     )
     _fill_msync(rows, calls, followed)
     return rows, kinds["by_fd"] & (followed.of == CLOSED) & ~(kinds["only_files"] & (calls["result"] >= 0))
+
+
+def _copy_rows(calls: pd.DataFrame, followed: FileHistory) -> pd.DataFrame:
+    """Returns the rows of calls that copied bytes: a read of the source in the first half of the call's time, and a write of the
+    target in the second. If only one of the two is a file, it has the whole time.
+    """
+    copies = calls[calls["number"].isin(_COPIES) & (calls["result"] > 0)]
+    names = copies["number"].map(_KINDS["call"])
+    source, target = followed.at(copies, "fd", "start_ns"), followed.at(copies, "flags", "start_ns")
+    # This call has files at both ends.
+    is_of_files = names == "copy_file_range"
+    reads, writes = is_of_files | (source != CLOSED), is_of_files | (target != CLOSED)
+    took_ns = copies["end_ns"] - copies["start_ns"]
+    half_ns = (took_ns // 2).where(reads & writes, 0)
+    parts = []
+    for op, opened, end, chosen, begin_ns, latency_ns in (
+        ("read", source, "length", reads, copies["start_ns"], half_ns.where(writes, took_ns)),
+        ("write", target, "offset", writes, copies["start_ns"] + half_ns, took_ns - half_ns),
+    ):
+        files = [followed.opened[one] if one != CLOSED else None for one in opened]
+        rows = copies[["thread", "process", "result"]].assign(op=op, call=names, start_ns=begin_ns, latency_ns=latency_ns)
+        rows["file"] = pd.Series([file and file.path for file in files], rows.index, dtype=object)
+        words = [file and storing(file.flags & FLAGS, 0, is_write=op == "write") for file in files]
+        rows["storing"] = pd.Series(words, rows.index, dtype=object)
+        rows = rows.assign(renamed=np.nan, flags=None, offset=copies[end] - copies["result"], length=copies["result"], errno=0)
+        parts.append(rows[chosen])
+    return pd.concat(parts)
 
 
 def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame) -> "pd.Series[int]":
