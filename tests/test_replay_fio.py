@@ -95,7 +95,9 @@ def test_a_capture_is_written_for_fio_by_hand(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
     assert done.exit_code == 0
     again = replay.load_capture(tmp_path / "fio")
-    assert done.stdout.startswith(f"{again['op'].isin(['read', 'write', 'sync']).sum()} requests of 2 streams in ")
+    assert done.stdout.splitlines()[1].startswith(
+        f"{again['op'].isin(['read', 'write', 'sync']).sum()} requests of 2 streams in "
+    )
     moved = replay.plan(requests).requests
     moved = moved[moved["op"].isin(["read", "write"]) & (moved["expected"] > 0)]
     assert again.groupby("op")["length"].sum()[["read", "write"]].tolist() == moved.groupby("op")["expected"].sum().tolist()

@@ -203,13 +203,29 @@ def test_a_replay_that_does_not_fit_is_refused_before_anything_is_written(tmp_pa
     assert list((tmp_path / "target").iterdir()) == []
 
 
-def test_a_folder_that_is_renamed_with_its_files_is_refused() -> None:
+def test_a_folder_that_is_renamed_takes_its_files_along(tmp_path: Path) -> None:
     rows = [
         row(1, 0, "open", "old/a", 3),
-        row(1, 1, "rename", "old", renamed=f"{ROOT}/new"),
-        row(1, 2, "open", "new/a", 3),
-        row(1, 3, "rename", "new/a", renamed=f"{ROOT}/new/b"),
+        row(1, 1, "read", "old/a", 5, offset=0, length=5),
+        row(1, 2, "rename", "old", renamed=f"{ROOT}/new"),
+        row(1, 3, "open", "new/c", 4),
+        row(1, 4, "read", "new/c", 7, offset=0, length=7),
+        row(1, 5, "mkdir", "new/made"),
+        row(1, 6, "mkdir", "new/made", errno=errno.EEXIST),
+        row(1, 7, "rename", "new/c", renamed=f"{ROOT}/new/made/b"),
+        row(1, 8, "open", "old/late/x", errno=errno.ENOENT),
     ]
     planned = replay.plan(requests_table(rows), root=ROOT)
-    assert planned.refused == {"of a folder with files": 1}
-    assert planned.requests["file"].tolist() == ["old/a", "new/a", "new/a"]
+    assert not planned.refused
+    assert planned.beginning.sizes == {"old/a": 5, "old/c": 7}
+    assert planned.beginning.folders == {".", "old"}
+    made = replay.prepare(planned, tmp_path / "target")
+    timings = replay.issue(planned, tmp_path / "target").timings
+    assert timings["result"].tolist() == timings["expected"].tolist()
+    assert replay.verify(planned, tmp_path / "target", made).is_right
+    assert sorted(str(path.relative_to(tmp_path / "target")) for path in (tmp_path / "target").rglob("*")) == [
+        "new",
+        "new/a",
+        "new/made",
+        "new/made/b",
+    ]

@@ -215,7 +215,7 @@ def test_a_strict_replay_leaves_the_captured_files_however_fast_it_is(pace: str)
     assert (replayed.timings["result"] >= 0).sum() == (plan.requests["expected"] >= 0).sum()
     assert not replay.summarise(replayed.timings).differing.total
     assert verified.is_right, verified
-    assert verified.sentence() == "all 50 have the names and sizes that these requests leave in their captured order"
+    assert verified.sentence() == "all 50 have the names and sizes that the captured calls leave in their order"
     turns = replay.turns_of(plan, replay.Schedule("strict", pace))
     assert (replayed.timings["issued_ns"] >= turns.ready_ns(replayed.timings["completed_ns"])).all()
 
@@ -285,7 +285,7 @@ def test_the_command_says_what_it_takes_and_verifies_the_files(trace: Path, tmp_
     assert code == 0, said
     assert "33 requests take at least" in said
     assert "need up to 0.015 MB" in said
-    assert "files       all 3 have the names and sizes that these requests leave in their captured order" in said
+    assert "files       all 3 have the names and sizes that the captured calls leave in their order" in said
     assert "s here, 0.029 s in the capture" in said
     assert "delay " not in said
 

@@ -5,6 +5,7 @@ mod file;
 mod progress;
 mod request;
 
+use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -114,8 +115,10 @@ impl Shared {
         };
         // SAFETY (of all calls): `with_handle` holds the descriptors open. `Replay::start` and `run` have made sure that `buffer`
         // and `noise` have at least `length` bytes from the given start.
+        let other = &files[request.other as usize];
         match request.op {
             Op::Open => file.open(),
+            Op::OpenUnnamed => file.open_unnamed(),
             Op::OpenEmpty => file.open_empty(),
             Op::TryOpen => file.try_open(),
             Op::Close => file.close(),
@@ -134,10 +137,39 @@ impl Shared {
             Op::SyncAll => file.with_handle(|fd| unsafe { libc::syncfs(fd) }),
             Op::Truncate => i64::try_from(request.length)
                 .map_or(-i64::from(libc::EFBIG), |size| file.with_handle(|fd| unsafe { libc::ftruncate(fd, size) })),
-            Op::Rename => file.rename(&files[request.other as usize]),
+            Op::Rename => file.rename(other, request.flags),
             Op::Unlink => file.unlink(),
+            Op::Link => file.link(other),
+            Op::Symlink => file.make_symlink(other),
+            Op::MakeFolder => file.make_folder(),
+            Op::RemoveFolder => file.remove_folder(),
+            Op::Allocate => i64::try_from(request.length).map_or(-i64::from(libc::EFBIG), |size| {
+                file.with_handle(|fd| unsafe { libc::fallocate(fd, request.flags.cast_signed(), offset, size) })
+            }),
+            Op::Copy => file.with_handle(|to| copy(other, request.from, to, offset, length)),
+            Op::Half => i64::try_from(length).unwrap_or(i64::MAX),
         }
     }
+}
+
+/// Copies `length` bytes from the byte `from` of a file to the byte `to` of another, and returns how many were copied, or the
+/// negative errno.
+fn copy(source: &File, from: u64, fd: c_int, to: i64, length: usize) -> i64 {
+    let Ok(mut from) = i64::try_from(from) else { return -i64::from(libc::EOVERFLOW) };
+    let (mut to, mut copied) = (to, 0);
+    while copied < length {
+        // SAFETY: the offsets outlive the call, and `with_handle` holds the descriptors open.
+        let part = source.with_handle(|source| unsafe {
+            libc::copy_file_range(source, &raw mut from, fd, &raw mut to, length - copied, 0) as i64
+        });
+        match usize::try_from(part) {
+            Ok(0) => break,
+            Ok(part) => copied += part,
+            Err(_) if copied > 0 => break,
+            Err(_) => return part,
+        }
+    }
+    i64::try_from(copied).unwrap_or(i64::MAX)
 }
 
 fn sleep_until(at_ns: u64) {
@@ -305,7 +337,7 @@ mod tests {
     }
 
     fn request(stream: u32, due_ns: u64, op: Op, file: u32, offset: u64, length: u64) -> Request {
-        Request { due_ns, offset, length, stream, op, storing: Storing::default(), file, other: 1 }
+        Request { due_ns, offset, length, stream, op, storing: Storing::default(), flags: 0, file, other: 1, from: 0 }
     }
 
     fn work(files: Vec<File>, requests: &[Request]) -> Work {

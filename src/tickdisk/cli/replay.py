@@ -147,6 +147,7 @@ def _write_for_fio(planned: Any, target: Path, for_fio: Path, files: Path | None
     streams, left_out = room.write_for_fio(planned, target.resolve(), for_fio.resolve())
     room.prepare(planned, target, files=files, sizes=room.files_for_fio(planned))
     requests = sum(map(len, streams.values()))
+    print(f"not made    {room.missing(planned, {int(seq) for stream in streams.values() for seq in stream['seq']})}")
     job = shlex.quote(str(for_fio / "replay.fio"))
     print(f"{requests} requests of {len(streams)} streams in {for_fio}, files in {target}; run fio {job}")
     for sentence in [*room.said_of_fio(streams), *_stored(planned.requests)]:
@@ -192,6 +193,7 @@ def _screen(planned: Any, replayed: Any, summary: "Summary", schedule: Any) -> s
         f"  waited    {summary.delayed} requests; threads were behind {summary.behind_ns / 1e9:.3f} s",
     ]
     lines = [
+        f"not made    {room.missing(planned)}",
         f"streams     {summary.streams}: {streams}",
         f"requests    {planned.captured} captured = {summary.requests} replayed + {sum(planned.refused.values())} refused",
         *(f"  refused   {count} {reason}" for reason, count in planned.refused.items()),
@@ -201,7 +203,7 @@ def _screen(planned: Any, replayed: Any, summary: "Summary", schedule: Any) -> s
         f"  first tenth {_spread(summary.lag_first_tenth_ns)}",
         f"  last tenth  {_spread(summary.lag_last_tenth_ns)}",
         *([] if schedule.is_closed else delays),
-        f"results     {_results(summary.differing)}",
+        f"results     {'taken from the capture' if replayed.is_simulated else _results(summary.differing)}",
         f"took        {_took(planned, summary.seconds)}, {_kind(replayed)}",
     ]
     return "\n".join(lines)

@@ -127,8 +127,9 @@ _REQUESTS = table_entry(
         "seq": "The number of the request; the first is 0. In a capture it follows the start times, and in a trace its lines.",
         "level": "The layer of the request: syscall, or block for a request to a block device. A capture has syscall only.",
         "op": (
-            "The kind of request: read, write, sync, truncate, open, close, rename, unlink, mmap, fault, seek, dup, flush or "
-            "discard. Several system calls are of one kind."
+            "The kind of request: read, write, sync, truncate, fallocate, open, close, rename, link, symlink, unlink, mkdir, "
+            "rmdir, mmap, fault, seek, dup, flush or discard. Several system calls are of one kind. A call that copies bytes "
+            "between two files, such as copy_file_range, is a read in the first half of its time and a write in the second."
         ),
         "call": "The name of the system call; fault stands for a page fault.",
         "start_ns": (
@@ -141,14 +142,23 @@ _REQUESTS = table_entry(
         "thread_name": "The name of the thread when the request began, or of the command in a trace of a block device.",
         "process": "The number that the kernel gave to the process.",
         "volume": "The name of the block device. It is null for a system call.",
-        "file": "The path of the file. It is null where the capture does not know the file.",
-        "renamed": "The path that a rename gives to the file. It is null for other calls, and where it is not known.",
+        "file": (
+            "The path of the file. It is null where the capture does not know the file. A file without a name (O_TMPFILE) is "
+            "called #unnamed and a number, in its folder."
+        ),
+        "renamed": (
+            "The path that a rename or a link gives to the file, or the path to which a symbolic link leads. It is null for "
+            "other calls, and where it is not known."
+        ),
         "offset": (
             "The place in the file at which the request began, or the place to which a seek led. It is null where the "
             "request has no such place, or where the capture does not know it."
         ),
         "length": "The number of bytes that were asked for. It is null where the request asks for no bytes.",
-        "flags": "The flags of an open, as the kernel numbers them. It is null for other calls.",
+        "flags": (
+            "The flags of an open, a rename or a link, or the mode of a fallocate, as the kernel numbers them. It is null for "
+            "other calls."
+        ),
         "result": "The result of the call, which is the number of bytes for a read or write. It is 0 if the call failed.",
         "errno": "The number of the error. It is 0 if the call succeeded.",
         "storing": (

@@ -14,6 +14,7 @@ from tickdisk.replay.experiment import FIO, TICKDISK, ReplayBench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio, said_of_fio, write_for_fio
 from tickdisk.replay.iolog import write_iolog
 from tickdisk.replay.issue import issue, payload
+from tickdisk.replay.missing import missing
 from tickdisk.replay.names import rename_blanks
 from tickdisk.replay.plan import ReplayPlan, load_capture, plan
 from tickdisk.replay.prepare import prepare, space_needed
@@ -45,6 +46,7 @@ __all__ = [
     "issue_simulated",
     "lateness",
     "load_capture",
+    "missing",
     "payload",
     "plan",
     "prepare",

@@ -9,6 +9,7 @@ from tickdisk import device
 from tickdisk.foundation import host, table
 from tickdisk.replay.fio import files_for_fio, replay_by_fio
 from tickdisk.replay.issue import issue
+from tickdisk.replay.missing import missing
 from tickdisk.replay.plan import ReplayPlan, load_capture, plan
 from tickdisk.replay.prepare import prepare
 from tickdisk.replay.record import Replays, Run, Stream, write_replays
@@ -53,6 +54,7 @@ def experiment(
     device cannot be emulated, or fio fails.
     """
     planned = plan(load_capture(capture, say=say), files=world, seconds=seconds)
+    say(f"not made again: {missing(planned)}")
     runs: list[Run] = []
     for bench in benches:
         mounts = device.find_backend(bench.backend).abilities.mounts

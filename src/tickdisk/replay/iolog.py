@@ -64,7 +64,7 @@ def unfit(stream: pd.DataFrame) -> pd.Series:
     }
     placed = stream["op"].isin(_PLACED)
     refused = {
-        "a truncation, a renaming or a removal": ~(placed | stream["op"].isin(["open", "close"]) | stream["call"].isin(_ACTIONS)),
+        "a call that fio does not make": ~(placed | stream["op"].isin(["open", "close"]) | stream["call"].isin(_ACTIONS)),
         "a request that failed": stream["expected"] < 0,
         "a file name with blanks, with bytes that are not UTF-8, or of more than 256 bytes": ~stream["file"].map(names),
         "a request of 4 GiB or more": placed & (stream["length"] > _LONGEST_REQUEST),

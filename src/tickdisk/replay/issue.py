@@ -11,10 +11,11 @@ from tickdisk import _native
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
 from tickdisk.foundation.storing import is_direct, sync_of
+from tickdisk.replay.changes import ROOT, is_unnamed
 from tickdisk.replay.log import COLUMNS, ReplayResult
-from tickdisk.replay.plan import ROOT, ReplayPlan
+from tickdisk.replay.plan import ReplayPlan
 from tickdisk.replay.schedule import Schedule, Turns, turns_of
-from tickdisk.replay.timing import lateness
+from tickdisk.replay.timing import Integers, lateness
 
 SHIFTS = 4096
 """Number of different places in the noise at which the data of a write can begin."""
@@ -22,19 +23,22 @@ _LEAD_NS = 200_000_000
 """Time from the moment at which all streams are ready to the first due time."""
 _SEED = 5
 _REQUEST = np.dtype(
-    [(name, "<u8") for name in ("due_ns", "offset", "length")] + [(name, "<u4") for name in ("stream", "op", "file", "other")]
+    [(name, "<u8") for name in ("due_ns", "offset", "length")]
+    + [(name, "<u4") for name in ("stream", "op", "file", "other")]
+    + [("from", "<u8")]
 )
 _OUTCOME = np.dtype([("issued_ns", "<u8"), ("completed_ns", "<u8"), ("result", "<i8")])
 """The layouts of a request and of an outcome, as in src/native/src/replay/request.rs."""
 _OPS = (
     *("open", "try_open", "close", "read", "write", "fsync", "fdatasync", "syncfs"),
-    *("truncate", "rename", "unlink", "open_empty"),
+    *("truncate", "rename", "unlink", "open_empty", "open_unnamed", "link", "symlink", "mkdir", "rmdir", "fallocate", "copy"),
+    "half",
 )
 
 _SYNCS = {"": 0, "fdatasync": 2, "fsync": 4}
 """Bits for the sync that a write waits for. A request that passes by the page cache has the bit 1."""
 _HOW = 8
-"""Number of bits of the operation, above which the bits of `_SYNCS` are."""
+"""Number of bits of the operation, above which the bits of `_SYNCS` are, or the flags of a rename or a fallocate."""
 
 
 def payload(index: int, length: int) -> bytes:
@@ -79,7 +83,23 @@ def issue(
         os.sched_setaffinity(0, before)
     outcomes = np.frombuffer(log, _OUTCOME)
     times = {name: outcomes[name].astype(np.int64) for name in _OUTCOME.names or ()}
+    _halve(times, *_pairs(plan.requests))
     return ReplayResult(timed(plan.requests.assign(**times), turns, start_ns), is_real_time, is_locked)
+
+
+def _pairs(requests: pd.DataFrame) -> tuple[Integers, Integers]:
+    """Returns the places of the reads of copies, and those of their writes."""
+    places = pd.Series(np.arange(len(requests)), requests.index)
+    after = places.groupby(requests["thread"].to_numpy()).shift(-1)
+    copies = requests["copies"].to_numpy(bool)
+    return np.flatnonzero(copies), after.to_numpy()[copies].astype(np.int64)
+
+
+def _halve(times: dict[str, Integers], reads: Integers, writes: Integers) -> None:
+    """Gives the read of each copy the first half of the time of the call that made both, and the write the second."""
+    begin_ns, end_ns = times["issued_ns"][reads], times["completed_ns"][writes]
+    times["completed_ns"][reads] = times["issued_ns"][writes] = begin_ns + (end_ns - begin_ns) // 2
+    times["result"][reads] = times["result"][writes]
 
 
 def timed(requests: pd.DataFrame, turns: Turns, start_ns: int) -> pd.DataFrame:
@@ -100,6 +120,7 @@ def _packed(plan: ReplayPlan, target: Path, turns: Turns) -> tuple[np.ndarray, l
     positions = {path: position for position, path in enumerate(paths)}
     op = requests["op"].where(requests["op"] != "sync", requests["call"].replace("sync", "syncfs"))
     op = op.mask((op == "open") & requests["cuts"], "open_empty")
+    op = op.mask((op == "open") & requests["flags"].map(is_unnamed), "open_unnamed")
     op = op.where((requests["op"] != "open") | (requests["expected"] >= 0), "try_open")
     packed = np.zeros(len(requests), _REQUEST)
     packed["offset"], packed["length"] = requests["offset"], requests["length"]
@@ -107,6 +128,10 @@ def _packed(plan: ReplayPlan, target: Path, turns: Turns) -> tuple[np.ndarray, l
     how = {word: is_direct(word) | _SYNCS[sync_of(word)] for word in requests["storing"].dropna().unique()}
     packed["op"] = op.map({name: number for number, name in enumerate(_OPS)})
     packed["op"] |= np.array([how.get(word, 0) for word in requests["storing"]], np.uint32) << _HOW
+    packed["op"] |= requests["flags"].where(requests["op"].isin(["rename", "fallocate"]), 0).to_numpy(np.uint32) << _HOW
     packed["file"], packed["other"] = requests["file"].map(positions), requests["other"].map(positions)
+    reads, writes = _pairs(requests)
+    packed["op"][reads], packed["op"][writes] = _OPS.index("half"), _OPS.index("copy")
+    packed["other"][writes], packed["from"][writes] = packed["file"][reads], packed["offset"][reads]
     handles = plan.beginning.handles
     return packed, [(str(target / on_disk(path)), path in plan.folders, handles.get(path, 0)) for path in paths]

@@ -20,6 +20,7 @@ def rename_blanks(plan: ReplayPlan) -> tuple[ReplayPlan, Mapping[str, str]]:
         *plan.beginning.sizes,
         *plan.beginning.handles,
         *plan.beginning.missing,
+        *plan.beginning.folders,
     }
     taken = {name for name in names if not re.search(r"\s", name)}
     renamed: dict[str, str] = {}
@@ -39,6 +40,7 @@ def rename_blanks(plan: ReplayPlan) -> tuple[ReplayPlan, Mapping[str, str]]:
         sizes={of(name): size for name, size in plan.beginning.sizes.items()},
         handles={of(name): count for name, count in plan.beginning.handles.items()},
         missing=frozenset(map(of, plan.beginning.missing)),
+        folders=frozenset(map(of, plan.beginning.folders)),
     )
     requests = plan.requests.assign(file=plan.requests["file"].map(of), other=plan.requests["other"].map(of))
     return replace(plan, requests=requests, folders=frozenset(map(of, plan.folders)), beginning=beginning), renamed

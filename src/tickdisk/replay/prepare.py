@@ -34,11 +34,11 @@ def prepare(
             f"the replay needs {needed:,} bytes in {target}, which has {free:,} free; make the device larger, or replay a part "
             "of the capture with --seconds"
         )
-    paths = set(plan.requests["file"]) - plan.beginning.missing - plan.folders
+    paths = {*plan.requests["file"], *plan.beginning.sizes} - plan.beginning.missing - plan.folders
     copied = {path for path in paths if files is not None and (files / on_disk(path)).is_file()}
     noise, made = os.urandom(_PIECE), {}
     try:
-        for folder in plan.folders:
+        for folder in plan.beginning.folders:
             (target / on_disk(folder)).mkdir(parents=True, exist_ok=True)
         for path in sorted(copied | sizes.keys()):
             if files is not None and path in copied:
@@ -51,11 +51,11 @@ def prepare(
 
 def space_needed(plan: ReplayPlan, sizes: Mapping[str, int]) -> int:
     """Returns the bytes that files of these `sizes` and a plan's writes need at most. Files that are removed count, too."""
-    writes = plan.requests[(plan.requests["op"] == "write") & (plan.requests["expected"] > 0)]
+    allocates = plan.requests["op"] == "fallocate"
+    moved = plan.requests["expected"].where(~allocates, plan.requests["length"])
+    writes = plan.requests[(allocates | (plan.requests["op"] == "write")) & (plan.requests["expected"] >= 0) & (moved > 0)]
     ends = (
-        writes.assign(end=writes["offset"] + writes["expected"])
-        .groupby("file")
-        .agg(end=("end", "max"), moved=("expected", "sum"))
+        writes.assign(end=writes["offset"] + moved, moved=moved).groupby("file").agg(end=("end", "max"), moved=("moved", "sum"))
     )
     before = np.array([sizes.get(str(name), 0) for name in ends.index], np.int64)
     grown = np.minimum(ends["moved"].to_numpy(np.int64), np.maximum(0, ends["end"].to_numpy(np.int64) - before))

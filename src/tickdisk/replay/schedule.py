@@ -10,6 +10,7 @@ import pandas as pd
 from tickdisk import device
 from tickdisk._native import order_calls
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.replay.changes import MAKES_NAME
 from tickdisk.replay.plan import SYNCS, ReplayPlan
 from tickdisk.replay.timing import Integers, ready_ns
 
@@ -127,15 +128,17 @@ def _needs(plan: ReplayPlan, streams: Integers, begin_ns: Integers, end_ns: Inte
         streams,
         _kinds(requests, plan.folders),
         file,
-        np.where(requests["op"] == "rename", names.get_indexer(requests["other"]), file),
+        np.where(requests["op"].isin(MAKES_NAME), names.get_indexer(requests["other"]), file),
     )
     packed = order_calls([np.asarray(column, np.int64).tobytes() for column in columns], order == "strict")
     return np.frombuffer(packed, _NEED)
 
 
 def _kinds(requests: pd.DataFrame, folders: frozenset[str]) -> npt.NDArray[np.int64]:
-    """Returns the kind of each call. A sync, rename or removal of a folder concerns many files."""
+    """Returns the kind of each call. A sync, making, rename or removal of a folder concerns many files."""
     op, is_folder = requests["op"], requests["file"].isin(folders)
     is_sync = op == "sync"
-    is_whole = is_sync & requests["call"].isin(SYNCS[2:]) | (is_folder & (is_sync | op.isin(["rename", "unlink"])))
+    is_whole = is_sync & requests["call"].isin(SYNCS[2:]) | (
+        is_folder & (is_sync | op.isin(["rename", "unlink", "mkdir", "rmdir"]))
+    )
     return np.select([is_whole, is_sync, op.isin(["read", "write"])], [_WHOLE, _SYNC, _CONTENT], _LIFE)

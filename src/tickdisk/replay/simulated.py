@@ -1,12 +1,13 @@
 """The simulation of a replay: a page cache and a device model compute the times of the requests, without a device."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tickdisk import device
 from tickdisk.foundation.storing import BUFFERED, is_direct, sync_of
+from tickdisk.replay.changes import COLLAPSE, INSERT, KEEP_SIZE, RENAME_EXCHANGE, moves, resized
 from tickdisk.replay.issue import timed
 from tickdisk.replay.log import ReplayResult
 from tickdisk.replay.plan import ReplayPlan
@@ -24,7 +25,7 @@ _SPACE = 1 << 20
 """Alignment of files on the device, in bytes. Files lie one after another."""
 Request = tuple[int, int, int]
 """A request to the device: the index of its operation in `device.OPS`, its offset and its length in bytes."""
-_CACHED = ("expected", "op", "call", "file", "other", "offset", "storing")
+_CACHED = ("expected", "op", "call", "file", "other", "offset", "flags", "storing")
 """Columns of a plan that the page cache needs to know."""
 
 
@@ -53,19 +54,20 @@ class PageCache:
     Unlike the kernel, the cache reads nothing ahead, and writes nothing before a sync, where the kernel writes after 30 s.
     """
 
-    def __init__(self, reach: dict[str, int], sizes: Mapping[str, int], folders: Container[str] = ()) -> None:
+    def __init__(self, reach: dict[str, int], sizes: Mapping[str, int], folders: Collection[str] = ()) -> None:
         """Begins cold. `reach` has the largest offset at which a file is used, and `sizes` its first size, by path."""
         self._reach, self._sizes, self._folders, self._files, self._end = reach, dict(sizes), folders, dict[str, _File](), 0
         self._journal = sum(reach.values()) // 2 // PAGE * PAGE
         self._names_changed = False
 
     def requests(
-        self, op: str, call: str, file: str, other: str, offset: int, length: int, storing: str = BUFFERED
+        self, op: str, call: str, file: str, other: str, offset: int, length: int, flags: int = 0, storing: str = BUFFERED
     ) -> list[list[Request]]:
         """Returns the requests to the device that a call makes, in steps that begin when the step before is completed.
 
-        A step without requests takes no time. `other` is the new name of a rename, and `offset` and `length` are in bytes.
-        `storing` says how a read or a write asks to be stored (`foundation.storing`).
+        A step without requests takes no time. `other` is the new name of a rename or a link, `offset` and `length` are in bytes,
+        and `flags` are those of a rename or a fallocate. `storing` says how a read or a write asks to be stored
+        (`foundation.storing`).
         """
         match op:
             case "read" if is_direct(storing) and length:
@@ -82,16 +84,35 @@ class PageCache:
                 last = -(-length // PAGE)
                 kept.cached, kept.dirty = ({page for page in pages if page < last} for pages in (kept.cached, kept.dirty))
                 kept.size, kept.is_grown = length, True
-            case "unlink":
+            case "fallocate":
+                self._allocate(self._file(file), offset, length, flags)
+            case "link":
+                self._files[other] = self._file(file)
+                self._names_changed = True
+            case "mkdir" | "rmdir" | "symlink" | "unlink":
                 self._files.pop(file, None)
                 self._sizes.pop(file, None)
                 self._names_changed = True
             case "rename" if file != other:
-                self._files[other] = self._file(file)
-                del self._files[file]
-                self._sizes.pop(file, None)
-                self._names_changed = True
+                self._rename(file, other, flags)
         return [[]]
+
+    def _allocate(self, file: _File, offset: int, length: int, mode: int) -> None:
+        """Takes in a fallocate. Pages whose place changes, or that become zeros, are not in the cache any more."""
+        if mode & ~KEEP_SIZE:
+            end = offset + length if not mode & (COLLAPSE | INSERT) else max(file.size, offset + length)
+            gone = set(_pages(offset, end - offset))
+            file.cached, file.dirty = file.cached - gone, file.dirty - gone
+        file.size, file.is_grown = resized(file.size, offset, length, mode), True
+
+    def _rename(self, path: str, other: str, flags: int) -> None:
+        exchanges = bool(flags & RENAME_EXCHANGE)
+        if path not in self._folders:
+            self._file(path)
+        moved = moves([*self._files, *self._sizes], path, other, self._folders, exchanges=exchanges)
+        self._files |= {new: self._files.pop(old) for old, new in moved if old in self._files}
+        self._sizes |= {new: self._sizes.pop(old) for old, new in moved if old in self._sizes}
+        self._names_changed = True
 
     def _write(self, written: _File, offset: int, length: int, storing: str) -> list[list[Request]]:
         pages, steps = set(_pages(offset, length)), list[list[Request]]()
@@ -179,8 +200,8 @@ def issue_simulated(plan: ReplayPlan, model: device.DeviceModel, *, schedule: Sc
     told = requests.assign(op=requests["op"].mask(requests["cuts"], "truncate"), storing=requests["storing"].fillna(BUFFERED))
     columns = [told[name].tolist() for name in _CACHED]
     calls = zip(*columns, moved.tolist(), strict=True)
-    for number, (expected, op, call, file, other, offset, storing, length) in enumerate(calls):
-        asked = [[]] if expected < 0 else cache.requests(op, call, file, other, offset, length, storing)
+    for number, (expected, op, call, file, other, offset, flags, storing, length) in enumerate(calls):
+        asked = [[]] if expected < 0 else cache.requests(op, call, file, other, offset, length, flags, storing)
         steps += [(number, step) for step in asked]
     owner = np.array([number for number, _ in steps], np.int64)
     ops, offsets, lengths = np.array([request for _, step in steps for request in step], np.int64).reshape(-1, 3).T

@@ -29,11 +29,11 @@ pub struct Row<'a> {
     pub process: Option<i64>,
     pub volume: Option<&'a [u8]>,
     pub file: Option<&'a [u8]>,
-    /// New name of a renamed file.
+    /// New name of a renamed or linked file, or the path to which a symbolic link leads.
     pub renamed: Option<&'a [u8]>,
     pub offset: Option<i64>,
     pub length: Option<i64>,
-    /// Flags of an open.
+    /// Flags of an open, a rename or a link, or the mode of a fallocate.
     pub flags: Option<i64>,
     pub result: Option<i64>,
     pub errno: Option<i64>,

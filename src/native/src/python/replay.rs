@@ -48,7 +48,7 @@ pub fn order_calls<'py>(py: Python<'py>, columns: [Bound<'py, PyBytes>; 6], is_s
 
 /// Makes packed requests again, each at its due time, and returns when the last is completed.
 ///
-/// `requests` are records of 40 bytes. `files` has for each file its path, whether it is a folder, and the number of handles on
+/// `requests` are records of 48 bytes. `files` has for each file its path, whether it is a folder, and the number of handles on
 /// it that are open from the beginning. Writes take their content from `noise`, which must be at least 4096 bytes longer than the
 /// longest write. Due times count from a start, which is `lead_ns` after all streams are ready. `needs` are as `order_calls` returns
 /// them. If `is_closed`, a due time counts from the moment at which its request has nothing more to wait for.
@@ -70,7 +70,7 @@ pub fn replay<'py>(
     let rest = chunks.remainder().len();
     let parse = |chunk: &[u8]| issuer::Request::parse(chunk.try_into().ok()?);
     let parsed: Option<Vec<_>> = chunks.map(parse).collect();
-    let parsed = parsed.filter(|_| rest == 0).ok_or_else(|| PyValueError::new_err("each request is 40 bytes with a known op"))?;
+    let parsed = parsed.filter(|_| rest == 0).ok_or_else(|| PyValueError::new_err("each request is 48 bytes with a known op"))?;
     let open = |(path, is_folder, handles): (PathBuf, bool, usize)| {
         issuer::File::new(CString::new(path.into_os_string().into_vec())?, is_folder, handles)
     };

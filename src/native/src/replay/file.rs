@@ -50,9 +50,45 @@ impl File {
         handle.map_or(-i64::from(libc::EBADF), |_| 0)
     }
 
-    pub fn rename(&self, new: &Self) -> i64 {
+    /// Opens a file without a name, in the folder that the file's path has.
+    pub fn open_unnamed(&self) -> i64 {
+        let path = self.path.as_bytes();
+        let folder = CString::new(&path[..memchr::memrchr(b'/', path).unwrap_or(0)]);
+        let opened = folder.map_err(io::Error::from).and_then(|folder| opened(&folder, self.flags | libc::O_TMPFILE));
+        self.keep(opened)
+    }
+
+    pub fn rename(&self, new: &Self, flags: u32) -> i64 {
         // SAFETY: both paths end with a zero byte.
-        checked(unsafe { libc::rename(self.path.as_ptr(), new.path.as_ptr()) })
+        checked(unsafe { libc::renameat2(libc::AT_FDCWD, self.path.as_ptr(), libc::AT_FDCWD, new.path.as_ptr(), flags) })
+    }
+
+    /// Gives the file another name. A file that has no name is named by its handle.
+    pub fn link(&self, new: &Self) -> i64 {
+        // SAFETY: both paths end with a zero byte.
+        let linked = checked(unsafe { libc::link(self.path.as_ptr(), new.path.as_ptr()) });
+        let handle = self.lock().last().cloned();
+        let Some(handle) = handle.filter(|_| linked == -i64::from(libc::ENOENT)) else { return linked };
+        let Ok(path) = CString::new(format!("/proc/self/fd/{}", handle.as_raw_fd())) else { return linked };
+        let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+        // SAFETY: both paths end with a zero byte, and the handle is open.
+        checked(unsafe { libc::linkat(here, path.as_ptr(), here, new.path.as_ptr(), follow) })
+    }
+
+    /// Makes a symbolic link at this path that leads to `target`.
+    pub fn make_symlink(&self, target: &Self) -> i64 {
+        // SAFETY: both paths end with a zero byte.
+        checked(unsafe { libc::symlink(target.path.as_ptr(), self.path.as_ptr()) })
+    }
+
+    pub fn make_folder(&self) -> i64 {
+        // SAFETY: the path ends with a zero byte.
+        checked(unsafe { libc::mkdir(self.path.as_ptr(), 0o755) })
+    }
+
+    pub fn remove_folder(&self) -> i64 {
+        // SAFETY: the path ends with a zero byte.
+        checked(unsafe { libc::rmdir(self.path.as_ptr()) })
     }
 
     pub fn unlink(&self) -> i64 {
@@ -94,7 +130,11 @@ impl File {
     }
 
     fn hold(&self, how: c_int) -> i64 {
-        self.descriptor(how).map_or_else(
+        self.keep(self.descriptor(how))
+    }
+
+    fn keep(&self, opened: io::Result<Arc<OwnedFd>>) -> i64 {
+        opened.map_or_else(
             |error| negative(&error),
             |handle| {
                 self.lock().push(handle);

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-pub const REQUEST_BYTES: usize = 40;
+pub const REQUEST_BYTES: usize = 48;
 pub const OUTCOME_BYTES: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +22,21 @@ pub enum Op {
     Unlink,
     /// An open that truncates the file to 0 bytes.
     OpenEmpty,
+    /// An open of a file without a name (`O_TMPFILE`).
+    OpenUnnamed,
+    Link,
+    Symlink,
+    MakeFolder,
+    RemoveFolder,
+    Allocate,
+    /// A copy from one file to another (`copy_file_range`).
+    Copy,
+    /// The half of a copy that another request makes.
+    Half,
 }
 
 impl Op {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 20] = [
         Self::Open,
         Self::TryOpen,
         Self::Close,
@@ -38,6 +49,14 @@ impl Op {
         Self::Rename,
         Self::Unlink,
         Self::OpenEmpty,
+        Self::OpenUnnamed,
+        Self::Link,
+        Self::Symlink,
+        Self::MakeFolder,
+        Self::RemoveFolder,
+        Self::Allocate,
+        Self::Copy,
+        Self::Half,
     ];
 }
 
@@ -70,21 +89,28 @@ pub struct Request {
     pub stream: u32,
     pub op: Op,
     pub storing: Storing,
+    /// Flags of a rename or the mode of an allocation.
+    pub flags: u32,
     /// Position of the file in the list of files.
     pub file: u32,
-    /// The new name of a rename, as a position in the list of files.
+    /// The new name of a rename or a link, the target of a symbolic link, or the file from which a copy is made, as a position in
+    /// the list of files.
     pub other: u32,
+    /// Offset in `other` from which a copy is made.
+    pub from: u64,
 }
 
 impl Request {
-    /// Parses a record of three words of 8 bytes and four words of 4 bytes, all little-endian. The second short word has the
-    /// operation in its low byte and how it is stored in the next. Returns `None` if the operation is unknown.
+    /// Parses a record of three words of 8 bytes, four words of 4 bytes and one of 8 bytes, all little-endian. The second short
+    /// word has the operation in its low byte, and above it how it is stored or its flags. Returns `None` if the operation is
+    /// unknown.
     pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let short = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-        let (op, storing) = (*Op::ALL.get((short(28) & 0xff) as usize)?, Storing::parse(short(28) >> 8));
-        let (due_ns, offset, length) = (long(0), long(8), long(16));
-        Some(Self { due_ns, offset, length, stream: short(24), op, storing, file: short(32), other: short(36) })
+        let (op, flags) = (*Op::ALL.get((short(28) & 0xff) as usize)?, short(28) >> 8);
+        let (due_ns, offset, length, from) = (long(0), long(8), long(16), long(40));
+        let storing = if matches!(op, Op::Read | Op::Write) { Storing::parse(flags) } else { Storing::default() };
+        Some(Self { due_ns, offset, length, stream: short(24), op, storing, flags, file: short(32), other: short(36), from })
     }
 }
 
@@ -114,14 +140,17 @@ mod tests {
         let words: [u64; 3] = [1, 2, 3];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.extend([4u32, 10, 5, 6].iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(7u64.to_le_bytes());
         let parse = |bytes: &[u8]| Request::parse(bytes.try_into().unwrap());
         let found = parse(&bytes).unwrap();
         assert_eq!((found.due_ns, found.offset, found.length), (1, 2, 3));
         assert_eq!((found.stream, found.op, found.file, found.other), (4, Op::Unlink, 5, 6));
-        assert_eq!(found.storing, Storing::default());
+        assert_eq!((found.storing, found.from), (Storing::default(), 7));
         bytes[29] = 3;
+        assert_eq!((parse(&bytes).unwrap().storing, parse(&bytes).unwrap().flags), (Storing::default(), 3));
+        bytes[28] = 4;
         assert_eq!(parse(&bytes).unwrap().storing, Storing { is_direct: true, waits: libc::RWF_DSYNC });
-        bytes[28] = 12;
+        bytes[28] = 20;
         assert!(parse(&bytes).is_none());
     }
 }

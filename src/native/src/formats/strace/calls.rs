@@ -22,14 +22,22 @@ pub enum Role {
     Truncate,
     Rename,
     Unlink,
+    /// It makes a symbolic link, whose target is relative to the folder of the link.
+    Symlink,
     ChangeFolder,
     Fork,
     Execute,
     Prctl,
     /// It opens a descriptor that is not a file's.
     OpenOther,
+    /// It copies bytes between two descriptors, and is a read of the one and a write of the other.
+    Copy,
     /// It may read or write a file, but makes no request.
     NotFollowed,
+    /// It changes a file in a way that no request has.
+    Change,
+    /// It makes one file share the data of another, if its command is one of those that do.
+    Clone,
 }
 
 /// A system call. Positions of arguments count from 0.
@@ -44,7 +52,7 @@ pub struct Call {
     pub length: Option<usize>,
     pub offset: Option<usize>,
     pub path: Option<usize>,
-    /// Position of the new name of a rename.
+    /// Position of the second path: the new name of a rename or a link, or the target of a symbolic link.
     pub renamed: Option<usize>,
     pub flags: Option<usize>,
     /// Position of an array of buffers, whose lengths are added up.
@@ -138,9 +146,17 @@ const CALLS: &[Call] = &[
     call("ftruncate64", "truncate", Role::Truncate).fd(0).length(1).of_files(),
     call("rename", "rename", Role::Rename).path(0).renamed(1),
     call("renameat", "rename", Role::Rename).fd(0).path(1).renamed(3),
-    call("renameat2", "rename", Role::Rename).fd(0).path(1).renamed(3),
+    call("renameat2", "rename", Role::Rename).fd(0).path(1).renamed(3).flags(4),
     call("unlink", "unlink", Role::Unlink).path(0),
-    call("unlinkat", "unlink", Role::Unlink).fd(0).path(1),
+    call("unlinkat", "unlink", Role::Unlink).fd(0).path(1).flags(2),
+    call("link", "link", Role::Request).path(0).renamed(1),
+    call("linkat", "link", Role::Request).fd(0).path(1).renamed(3).flags(4),
+    call("symlink", "symlink", Role::Symlink).path(1).renamed(0),
+    call("symlinkat", "symlink", Role::Symlink).fd(1).path(2).renamed(0),
+    call("mkdir", "mkdir", Role::Request).path(0),
+    call("mkdirat", "mkdir", Role::Request).fd(0).path(1),
+    call("rmdir", "rmdir", Role::Request).path(0),
+    call("fallocate", "fallocate", Role::Request).fd(0).offset(2).length(3).flags(1).of_files(),
     call("mmap", "mmap", Role::Map).length(1).flags(3).fd(4).offset(5),
     call("mmap2", "mmap", Role::MapPages).length(1).flags(3).fd(4).offset(5),
     call("chdir", "", Role::ChangeFolder).path(0),
@@ -169,13 +185,33 @@ const CALLS: &[Call] = &[
     call("pipe", "", Role::OpenOther).buffers(0),
     call("pipe2", "", Role::OpenOther).buffers(0),
     call("socketpair", "", Role::OpenOther).buffers(3),
-    call("sendfile", "", Role::NotFollowed).fd(0).offset(2),
-    call("sendfile64", "", Role::NotFollowed).fd(0).offset(2),
-    call("splice", "", Role::NotFollowed).fd(0).offset(1),
-    call("copy_file_range", "", Role::NotFollowed).fd(0).offset(1),
-    call("fallocate", "", Role::NotFollowed).fd(0),
+    call("sendfile", "", Role::Copy).fd(0).offset(2),
+    call("sendfile64", "", Role::Copy).fd(0).offset(2),
+    call("splice", "", Role::Copy).fd(0).offset(1),
+    call("copy_file_range", "", Role::Copy).fd(0).offset(1),
     call("io_uring_enter", "", Role::NotFollowed),
     call("io_submit", "", Role::NotFollowed),
+    call("ioctl", "", Role::Clone),
+    call("chmod", "", Role::Change),
+    call("fchmod", "", Role::Change),
+    call("fchmodat", "", Role::Change),
+    call("fchmodat2", "", Role::Change),
+    call("chown", "", Role::Change),
+    call("lchown", "", Role::Change),
+    call("fchown", "", Role::Change),
+    call("fchownat", "", Role::Change),
+    call("utime", "", Role::Change),
+    call("utimes", "", Role::Change),
+    call("futimesat", "", Role::Change),
+    call("utimensat", "", Role::Change),
+    call("setxattr", "", Role::Change),
+    call("lsetxattr", "", Role::Change),
+    call("fsetxattr", "", Role::Change),
+    call("removexattr", "", Role::Change),
+    call("lremovexattr", "", Role::Change),
+    call("fremovexattr", "", Role::Change),
+    call("mknod", "", Role::Change),
+    call("mknodat", "", Role::Change),
 ];
 
 /// Returns the calls by name.
@@ -186,8 +222,8 @@ pub fn by_name() -> FxHashMap<&'static [u8], &'static Call> {
 /// Returns the value of the names of flags and commands that matter. All other names count as 0.
 pub fn value_of(name: &[u8]) -> i64 {
     match name {
-        b"O_RDWR" => 0o2,
-        b"O_CREAT" => 0o100,
+        b"O_RDWR" | b"RENAME_EXCHANGE" | b"FALLOC_FL_PUNCH_HOLE" => 2,
+        b"O_CREAT" | b"FALLOC_FL_UNSHARE_RANGE" => 0o100,
         b"O_EXCL" => O_EXCL,
         b"O_TRUNC" => O_TRUNC,
         b"O_APPEND" => O_APPEND,
@@ -195,11 +231,19 @@ pub fn value_of(name: &[u8]) -> i64 {
         b"O_DIRECT" => O_DIRECT,
         b"O_CLOEXEC" => O_CLOEXEC,
         b"O_SYNC" => O_SYNC,
-        b"O_TMPFILE" => 0o20_200_000,
-        b"O_WRONLY" | b"FD_CLOEXEC" | b"F_GETFD" | b"SEEK_CUR" | b"MAP_SHARED" => 1,
+        b"O_TMPFILE" => O_TMPFILE,
+        b"O_WRONLY" | b"FD_CLOEXEC" | b"F_GETFD" | b"SEEK_CUR" | b"MAP_SHARED" | b"RENAME_NOREPLACE" | b"FALLOC_FL_KEEP_SIZE" => {
+            1
+        }
         b"MAP_ANONYMOUS" => MAP_ANONYMOUS,
         b"PROT_WRITE" => PROT_WRITE,
-        b"RENAME_EXCHANGE" => RENAME_EXCHANGE,
+        b"RENAME_WHITEOUT" => 4,
+        b"FALLOC_FL_COLLAPSE_RANGE" => 8,
+        b"FALLOC_FL_ZERO_RANGE" => 0x10,
+        b"FALLOC_FL_INSERT_RANGE" => 0x20,
+        b"AT_REMOVEDIR" => AT_REMOVEDIR,
+        b"AT_SYMLINK_FOLLOW" => 0x400,
+        b"AT_EMPTY_PATH" => 0x1000,
         b"CLONE_THREAD" => CLONE_THREAD,
         b"PR_SET_NAME" => PR_SET_NAME,
         b"F_SETFD" => F_SETFD,
@@ -223,6 +267,7 @@ pub const O_DSYNC: i64 = 0o10_000;
 pub const O_DIRECT: i64 = 0o40_000;
 pub const O_SYNC: i64 = 0o4_010_000;
 pub const O_CLOEXEC: i64 = 0o2_000_000;
+pub const O_TMPFILE: i64 = 0o20_200_000;
 pub const F_DUPFD: i64 = 0;
 pub const F_SETFD: i64 = 2;
 pub const F_SETFL: i64 = 4;
@@ -236,6 +281,7 @@ pub const MAP_SHARED: i64 = 1;
 pub const MAP_ANONYMOUS: i64 = 0x20;
 pub const PROT_WRITE: i64 = 2;
 pub const RENAME_EXCHANGE: i64 = 2;
+pub const AT_REMOVEDIR: i64 = 0x200;
 pub const CLONE_THREAD: i64 = 0x10000;
 pub const PR_SET_NAME: i64 = 15;
 /// Stands for all other commands of fcntl.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::calls::AT_FDCWD;
 use super::files::{OpenFile, Path, Process, Target};
-use super::syntax::{annotation, number, string, unescaped};
+use super::syntax::{annotation, integer, number, string, unescaped};
 
 /// Returns the path of the file that strace names after a descriptor, or `None` if it is not a file.
 pub fn file_name(name: &[u8]) -> Option<Path> {
@@ -33,9 +33,20 @@ pub fn target_of(process: &mut Process, word: &[u8]) -> Target {
     }
 }
 
+/// Returns the descriptor that a path stands for: one in /proc, or the folder itself if the path is empty, as linkat takes it.
+fn descriptor_in(path: &[u8], folder: Option<&[u8]>) -> Option<i64> {
+    match path.strip_prefix(b"/proc/self/fd/") {
+        Some(digits) => integer(digits),
+        None => folder.filter(|_| path.is_empty()).map(number),
+    }
+}
+
 /// Returns the path of a file that a call names, relative to the folder of a descriptor or of the process.
 pub fn path_of(process: &mut Process, folder: Option<&[u8]>, text: &[u8]) -> Option<Path> {
     let (text, _) = string(text)?;
+    if let Some(Target::File(open)) = descriptor_in(&text, folder).map(|descriptor| process.target(descriptor)) {
+        return Some(Arc::clone(&open.path));
+    }
     let folder = match folder {
         None => Arc::clone(&process.folder),
         Some(word) if number(word) == AT_FDCWD => {

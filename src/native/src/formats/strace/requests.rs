@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use super::calls::{
-    CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, MAP_ANONYMOUS, MAP_SHARED, O_CLOEXEC, O_EXCL, O_TRUNC,
-    PROT_WRITE, RENAME_EXCHANGE, Role, SEEK_END,
+    AT_REMOVEDIR, CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, MAP_ANONYMOUS, MAP_SHARED, O_CLOEXEC, O_EXCL,
+    O_TMPFILE, O_TRUNC, PROT_WRITE, RENAME_EXCHANGE, Role, SEEK_END,
 };
-use super::files::{Mapping, OpenFile, Path, Target};
+use super::files::{Mapping, OpenFile, Path, Target, normal};
 use super::names::{file_name, path_of, target_of};
 use super::state::{Made, State, UNOPENED};
-use super::syntax::{buffers_length, number, pair, string};
+use super::syntax::{buffers_length, integer, number, pair, string};
 use crate::formats::output::Output;
 use crate::formats::table::Row;
 
 const ARGUMENTS: &str = "has other arguments than the call has";
 const PAGE_BYTES: i64 = 4096;
+const ATTRIBUTES: &str =
+    "calls that change the owner, mode, times or attributes of files, or make special files, and are in no request";
+const CLONES: &str = "calls of ioctl that make a file share the data of another, and are in no request";
+/// The commands of ioctl that make a file share data, `FICLONE` and `FICLONERANGE`.
+const CLONING: [i64; 2] = [0x4004_9409, 0x4020_940d];
 /// Position of the argument of a mapping that tells what it is for.
 const PROTECTION: usize = 2;
 
@@ -41,10 +46,11 @@ impl State {
                 file = Some(Arc::clone(&open.path));
             }
         }
-        let folder = call.renamed.and_then(|at| made.arguments.get(at.checked_sub(1)?)).filter(|_| call.fd.is_some());
-        // Two files that exchange their names have no new name.
-        let exchanges = word(call.renamed.map(|at| at + 1)).is_some_and(|flags| number(flags) & RENAME_EXCHANGE != 0);
-        let renamed = word(call.renamed).filter(|_| !exchanges).and_then(|text| path_of(process, folder, text));
+        let flags = word(call.flags).map(number);
+        let renamed = self.second_path(made, file.as_deref());
+        if call.role == Role::Open && result >= 0 && flags.is_some_and(|flags| flags & O_TMPFILE == O_TMPFILE) {
+            file = self.unnamed(made, file.as_deref());
+        }
         let length = match word(call.buffers) {
             Some(buffers) => buffers_length(buffers),
             None => word(call.length).map(number),
@@ -53,14 +59,19 @@ impl State {
             (Target::File(open), "read" | "write") => open.storing(call.op == "write", word(call.flags).map_or(0, number)),
             _ => None,
         };
+        let removes_folder = call.role == Role::Unlink && flags.is_some_and(|flags| flags & AT_REMOVEDIR != 0);
         let mut row = Row {
-            op: call.op.as_bytes(),
+            op: if removes_folder { b"rmdir" } else { call.op.as_bytes() },
             call: Some(call.name.as_bytes()),
             start_ns: made.start_ns,
             latency_ns: made.latency_ns,
             offset: word(call.offset).map(number),
             length: length.filter(|length| *length >= 0 && call.role != Role::Fcntl),
-            flags: (call.role == Role::Open).then(|| word(call.flags).map_or(O_TRUNC, number)),
+            flags: match call.op {
+                "open" => Some(flags.unwrap_or(O_TRUNC)),
+                "rename" | "link" | "fallocate" => flags,
+                _ => None,
+            },
             result: Some(result.max(0)),
             errno: Some((-result).max(0)),
             storing: storing.as_deref(),
@@ -82,11 +93,7 @@ impl State {
             }
             Role::Truncate if result == 0 => file.iter().for_each(|path| self.sizes.set(path, row.length)),
             Role::Unlink if result == 0 => file.iter().for_each(|path| self.sizes.set(path, None)),
-            Role::Rename if result == 0 => {
-                if let (Some(path), Some(renamed)) = (&file, &renamed) {
-                    self.sizes.rename(path, renamed);
-                }
-            }
+            Role::Rename if result == 0 => self.rename(file.as_ref(), renamed.as_ref(), flags.unwrap_or(0)),
             Role::ChangeFolder => {
                 is_request = false;
                 if let (0, Some(path)) = (result, &file) {
@@ -114,6 +121,33 @@ impl State {
             self.sizes.wait(path, request, before);
         }
         Ok(())
+    }
+
+    /// Returns the second path of a call: the new name of a rename or a link, or the path to which a symbolic link leads.
+    fn second_path(&mut self, made: &Made, first: Option<&[u8]>) -> Option<Path> {
+        let at = made.call.renamed?;
+        let word = made.arguments.get(at)?;
+        if made.call.role == Role::Symlink {
+            return linked(first?, word);
+        }
+        let folder = at.checked_sub(1).and_then(|at| made.arguments.get(at)).filter(|_| made.call.fd.is_some());
+        path_of(self.process(made.thread), folder, word)
+    }
+
+    /// Returns the path that stands for a file without a name, which is in a folder.
+    fn unnamed(&mut self, made: &Made, folder: Option<&[u8]>) -> Option<Path> {
+        self.unnamed += 1;
+        let name = format!("#unnamed-{}", self.unnamed);
+        made.end.name.and_then(file_name).or_else(|| Some(normal(folder?, name.as_bytes()).into()))
+    }
+
+    fn rename(&mut self, path: Option<&Path>, renamed: Option<&Path>, flags: i64) {
+        if let (Some(path), Some(renamed)) = (path, renamed) {
+            self.sizes.rename(path, renamed);
+            if flags & RENAME_EXCHANGE != 0 {
+                self.sizes.set(renamed, None);
+            }
+        }
     }
 
     /// Returns whether a call is a request, and counts it if it is not, because its descriptor is not a file's, or its process is
@@ -176,42 +210,67 @@ impl State {
         self.process(made.thread).set(result, target, flags & O_CLOEXEC != 0);
     }
 
-    /// Takes in a call that moves bytes, or changes a file, without a request that tells where.
-    pub(super) fn not_followed(&mut self, made: &Made, result: i64, output: &mut Output) {
-        let (name, moved) = (made.call.name, result.max(0));
-        let submits = |to: &str| format!("submissions to {to}, whose requests are not in the trace");
-        match (name, made.call.fd) {
-            ("io_uring_enter", _) => output.lack(&submits("io_uring"), moved.unsigned_abs()),
-            (_, None) => output.lack(&submits("Linux's asynchronous I/O"), moved.unsigned_abs()),
-            ("fallocate", _) => {
-                output.lack("calls of fallocate, which change files and are in no request", u64::from(result == 0));
-            }
-            _ if self.copy(made, moved) => {
-                output.lack(&format!("bytes that {name} moved, which are in no request"), moved.unsigned_abs());
-            }
-            _ => {}
-        }
-    }
-
-    /// Moves the positions between which a call copies bytes. Returns whether one of its descriptors may be a file's.
-    fn copy(&mut self, made: &Made, bytes: i64) -> bool {
-        let (is_counted, mut is_of_file) = (self.process(made.thread).is_counted, false);
+    /// Takes in a call that copied bytes: a read of the one descriptor in the first half of its time, and a write of the other in
+    /// the second, where they are those of files.
+    pub(super) fn copy(&mut self, made: &Made, bytes: i64, output: &mut Output) {
+        let is_counted = self.process(made.thread).is_counted;
+        let mut halves = Vec::with_capacity(2);
         for (at, offset_at, is_written) in made.call.copies() {
             let Some(word) = made.arguments.get(at) else { continue };
-            let target = target_of(self.process(made.thread), word);
-            is_of_file |= is_counted && !matches!(target, Target::NotAFile);
-            if let Target::File(open) = target {
-                let is_placed = made.arguments.get(offset_at).is_some_and(|word| word != b"NULL" && word != b"0");
-                let end = open.position().filter(|_| !is_placed).map(|position| position + bytes);
-                if !is_placed {
-                    open.move_to(end);
+            match target_of(self.process(made.thread), word) {
+                Target::File(open) => {
+                    let placed = made.arguments.get(offset_at).filter(|word| *word != b"NULL" && *word != b"0");
+                    let begin = match placed {
+                        Some(word) => first_number(word),
+                        None if is_written && open.appends() => None,
+                        None => open.position(),
+                    };
+                    let end = begin.map(|begin| begin + bytes);
+                    if placed.is_none() {
+                        open.move_to(end);
+                    }
+                    if is_written {
+                        self.sizes.extend(&open.path, end);
+                    }
+                    halves.push((is_written, begin, open));
                 }
-                if is_written {
-                    self.sizes.extend(&open.path, end);
+                Target::Unknown if is_counted => {
+                    output.lack(&format!("bytes that {} moved, which are in no request", made.call.name), bytes.unsigned_abs());
                 }
+                _ => {}
             }
         }
-        is_of_file
+        if halves.is_empty() || bytes == 0 || !is_counted {
+            *self.others.entry(made.call.name).or_default() += 1;
+            return;
+        }
+        // sendfile names the target first.
+        halves.sort_by_key(|(is_written, ..)| *is_written);
+        let count = i64::try_from(halves.len()).unwrap_or(1);
+        let thread = &self.threads[&made.thread];
+        let mut start_ns = made.start_ns;
+        for (is_written, offset, open) in &halves {
+            // The second half has the nanosecond that cannot be halved.
+            let latency_ns = made.latency_ns.map(|ns| if count == 2 && *is_written { ns - ns / 2 } else { ns / count });
+            let storing = open.storing(*is_written, 0);
+            output.table.push(&Row {
+                op: if *is_written { b"write" } else { b"read" },
+                call: Some(made.call.name.as_bytes()),
+                start_ns,
+                latency_ns,
+                thread: Some(made.thread).filter(|thread| *thread != 0),
+                process: Some(thread.process).filter(|_| thread.is_known),
+                thread_name: Some(&*thread.name).filter(|name| !name.is_empty()),
+                file: Some(&open.path),
+                offset: *offset,
+                length: Some(bytes),
+                result: Some(bytes),
+                errno: Some(0),
+                storing: storing.as_deref(),
+                ..Row::default()
+            });
+            start_ns = start_ns.map(|ns| ns + latency_ns.unwrap_or(0));
+        }
     }
 
     pub(super) fn open_other(&mut self, made: &Made, result: i64) {
@@ -299,6 +358,36 @@ fn is_of_no_file(made: &Made) -> bool {
     matches!(made.call.role, Role::Map | Role::MapPages)
         && (word(made.call.fd).is_some_and(|fd| number(fd) < 0)
             || word(made.call.flags).is_some_and(|flags| number(flags) & MAP_ANONYMOUS != 0))
+}
+
+/// Takes in a call that changes a file, or may do so, without a request that tells where.
+pub(super) fn not_followed(made: &Made, result: i64, output: &mut Output) {
+    let submits = |to: &str| format!("submissions to {to}, whose requests are not in the trace");
+    match (made.call.role, made.call.name) {
+        (Role::Change, _) => output.lack(ATTRIBUTES, u64::from(result == 0)),
+        (Role::Clone, _) => output.lack(CLONES, u64::from(result == 0 && clones(made))),
+        (_, "io_uring_enter") => output.lack(&submits("io_uring"), result.max(0).unsigned_abs()),
+        _ => output.lack(&submits("Linux's asynchronous I/O"), result.max(0).unsigned_abs()),
+    }
+}
+
+/// Returns whether the command of an ioctl makes a file share the data of another.
+fn clones(made: &Made) -> bool {
+    let is_one = |word: &[u8]| memchr::memmem::find(word, b"FICLONE").is_some() || CLONING.contains(&number(word));
+    made.arguments.get(1).is_some_and(is_one)
+}
+
+/// Returns the path to which a symbolic link leads.
+fn linked(link: &[u8], text: &[u8]) -> Option<Path> {
+    let (text, _) = string(text)?;
+    let folder = memchr::memrchr(b'/', link).map_or(&b""[..], |at| &link[..at.max(1)]);
+    (!text.is_empty()).then(|| normal(if text[0] == b'/' { b"/" } else { folder }, &text).into())
+}
+
+/// Returns the number that stands first in brackets, such as the offset in `[0] => [4096]`.
+fn first_number(word: &[u8]) -> Option<i64> {
+    let inside = word.strip_prefix(b"[")?;
+    integer(&inside[..memchr::memchr(b']', inside)?])
 }
 
 fn without_brackets(word: &[u8]) -> &[u8] {

@@ -7,6 +7,7 @@ use super::Snapshot;
 use super::calls::{CLONE_THREAD, Call, O_CLOEXEC, PR_SET_NAME, Role};
 use super::files::{Mapping, OpenFile, Path, Process, Sizes, Target};
 use super::names::target_of;
+use super::requests::not_followed;
 use super::syntax::{Arguments, End, number, string};
 use crate::formats::output::Output;
 
@@ -44,7 +45,9 @@ pub struct State {
     /// Whether only the processes of snapshots, and those that they start, are counted.
     has_snapshots: bool,
     /// Numbers of calls that make no request, by name.
-    others: FxHashMap<&'static str, u64>,
+    pub(super) others: FxHashMap<&'static str, u64>,
+    /// Number of unnamed files that were opened.
+    pub(super) unnamed: u64,
     /// Numbers of other calls that are no requests, by reason.
     left_out: FxHashMap<&'static str, u64>,
 }
@@ -168,7 +171,7 @@ impl State {
             return Ok(None);
         };
         self.process_of(made.thread);
-        if made.call.op.is_empty() {
+        if made.call.op.is_empty() && made.call.role != Role::Copy {
             *self.others.entry(made.call.name).or_default() += 1;
         }
         match made.call.role {
@@ -177,7 +180,8 @@ impl State {
             Role::Prctl if result == 0 => self.name(made),
             Role::OpenOther if result >= 0 => self.open_other(made, result),
             Role::CloseRange if result == 0 => self.close_range(made),
-            Role::NotFollowed => self.not_followed(made, result, output),
+            Role::Copy => self.copy(made, result.max(0), output),
+            Role::NotFollowed | Role::Change | Role::Clone => not_followed(made, result, output),
             Role::Execute | Role::Prctl | Role::OpenOther | Role::CloseRange => {}
             _ => return self.request(made, result, output).map(|()| None),
         }
