@@ -28,7 +28,7 @@ STEPS = st.one_of(
     st.tuples(st.just("dup"), FDS, st.sampled_from(["dup", "dup2", "dup3", "fcntl"]), FDS),
     st.tuples(st.just("flag"), FDS, st.just(F_SETFD), st.integers(0, 1)),
     st.tuples(st.just("flag"), FDS, st.just(F_SETFL), st.sampled_from([0, O_APPEND, os.O_DIRECT])),
-    st.tuples(st.just("with_flags"), FDS, LENGTHS, LENGTHS, st.sampled_from([0, 2, 4])),
+    st.tuples(st.just("with_flags"), FDS, LENGTHS, st.just(-1) | LENGTHS, st.sampled_from([0, 2, 4, 16, 32])),
     st.tuples(st.just("close"), FDS),
     st.tuples(st.just("chdir"), st.sampled_from(["/home", "/elsewhere"])),
     st.tuples(st.sampled_from(["socket", "fork", "thread", "execute"])),

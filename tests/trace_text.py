@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk import trace
-from tickdisk.trace.calls import CALLS, CLONE_THREAD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, O_APPEND, O_CLOEXEC, O_TRUNC
+from tickdisk.trace.calls import (
+    CALLS,
+    CLONE_THREAD,
+    F_DUPFD_CLOEXEC,
+    F_SETFD,
+    F_SETFL,
+    O_APPEND,
+    O_CLOEXEC,
+    O_TRUNC,
+    RWF_APPEND,
+    RWF_NOAPPEND,
+)
 
 FIRST, S = 100, 1_000_000_000
 STARTED_NS = 1000 * S
@@ -139,10 +150,11 @@ class Machine:
         opened = process.table[fd][0]
         path = str(opened.path)
         result = length if name == "pwrite64" else max(0, min(length, self.sizes[path] - offset))
+        place = self.sizes[path] if name == "pwrite64" and opened.append and length else offset
         if name == "pwrite64" and result:
-            self.sizes[path] = max(self.sizes[path], offset + result)
-        row = Row(name, 0, path, offset, length, result, _as_read(opened, name))
-        self._call(process, name, (fd, "", length, offset), result, row)
+            self.sizes[path] = max(self.sizes[path], place + result)
+        row = Row(name, 0, path, place, length, result, _as_read(opened, name))
+        self._call(process, name, (fd, "", length, offset), result, row, place)
 
     def with_flags(self, process: Process, fd: int, length: int, offset: int, flags: int) -> None:
         """A pwritev2 of one buffer, whose flags ask for more than its open file does."""
@@ -151,12 +163,16 @@ class Machine:
             self._call(process, "pwritev2", arguments, -29 if fd in process.table else -9, None, length=length)
             return
         opened = process.table[fd][0]
+        appends = flags & RWF_APPEND or (opened.append and not flags & RWF_NOAPPEND)
+        place = self.sizes[str(opened.path)] if appends and length else opened.position if offset < 0 else offset
+        if offset < 0:
+            opened.position = place + length
         if length:
-            self.sizes[str(opened.path)] = max(self.sizes[str(opened.path)], offset + length)
+            self.sizes[str(opened.path)] = max(self.sizes[str(opened.path)], place + length)
         words = [opened.storing] if opened.storing != "buffered" else []
         words += [name for name, bit in (("RWF_DSYNC", 2), ("RWF_SYNC", 4)) if flags & bit]
-        row = Row("pwritev2", 0, opened.path, offset, length, length, "|".join(words) or "buffered")
-        self._call(process, "pwritev2", arguments, length, row, length=length)
+        row = Row("pwritev2", 0, opened.path, place, length, length, "|".join(words) or "buffered")
+        self._call(process, "pwritev2", arguments, length, row, place, length=length)
 
     def seek(self, process: Process, fd: int, offset: int, whence: int) -> None:
         if fd not in process.table or process.table[fd][0].path is None:
@@ -241,7 +257,7 @@ class Machine:
         if row is not None:
             self.rows.append(replace(row, thread=thread))
         x, y, z = (-1 if index is None else arguments[index] for index in (call.fd, call.length, call.offset))
-        z, y = after if call.moves else z, y if length is None else length
+        z, y = after if call.moves or after >= 0 else z, y if length is None else length
         if call.flags is not None:
             x |= arguments[call.flags] << 32
             arguments = (*arguments[:4], arguments[5])  # strace joins the halves of the offset
@@ -288,7 +304,8 @@ def _word(name: str, index: int, value: Any) -> str:
         return "AT_FDCWD"
     if name == "fcntl" and index == 1:
         return _COMMANDS[value]
-    named = {("lseek", 2): ("SEEK_SET", "SEEK_CUR", "SEEK_END"), ("pwritev2", 4): ("0", "1", "RWF_DSYNC", "3", "RWF_SYNC")}
+    of_write = {0: "0", 2: "RWF_DSYNC", 4: "RWF_SYNC", RWF_APPEND: "RWF_APPEND", RWF_NOAPPEND: "0x20 /* RWF_??? */"}
+    named = {("lseek", 2): dict(enumerate(("SEEK_SET", "SEEK_CUR", "SEEK_END"))), ("pwritev2", 4): of_write}
     if (name, index) in named:
         return named[name, index][value]
     if (name, index) in (("openat", 2), ("dup3", 2)) or (name == "fcntl" and value & (O_APPEND | os.O_DIRECT)):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tickdisk.trace.calls import CALLS, CLONING, FCNTLS, NOT_FOLLOWED, Call
+from tickdisk.trace.calls import CALLS, CLONING, FCNTLS, NOT_FOLLOWED, O_APPEND, RWF_APPEND, RWF_NOAPPEND, Call
 
 TEXT_BYTES = 200
 """Greatest number of bytes of a path that bpftrace 0.17 copies. The rest of a longer path is lost."""
@@ -121,13 +121,15 @@ def _arguments(name: str, call: Call) -> str:
         parts.append(f"$x = ($x & 0xffffffff) | ((int64)($c.{target + _ARGUMENT} & 0x7fffffff) << 32);")
     if call.fd is not None:
         parts.append(f"$x = (int64)(int32)$c.{call.fd + _ARGUMENT};")
+    if call.op in ("read", "write") and call.offset is not None:
+        parts.append(_place(call))
+    elif call.offset is not None:
+        parts.append(f"$z = (int64)$c.{call.offset + _ARGUMENT};")
     if call.flags is not None:
         parts.append(f"$x = ($x & 0xffffffff) | ((int64)($c.{call.flags + _ARGUMENT} & 0x7fffffff) << 32);")
     if call.length is not None:
         value = f"$c.{call.length + _ARGUMENT}"
         parts.append(f"$y = (int64){f'*(uint64 *)uptr({value})' if name == 'openat2' else value};")
-    if call.offset is not None:
-        parts.append(f"$z = (int64)$c.{call.offset + _ARGUMENT};")
     if call.vector is not None:
         parts.append(_VECTOR)
     if call.moves:
@@ -144,6 +146,22 @@ def _end(variable: str, fd: int, offset: int | None) -> str:
         return code
     address = f"$c.{offset + _ARGUMENT}"
     return f"{code} if ({address}) {{ ${variable} = (int64)*(uint64 *)uptr({address}); }}"
+
+
+def _place(call: Call) -> str:
+    """Returns the code that takes the place of a call with an offset of its own.
+
+    With an offset of -1, a call that has flags moves the position of the open file. An append goes to the end of the file.
+    """
+    assert call.offset is not None
+    given, flags = f"(int64)$c.{call.offset + _ARGUMENT}", f"$c.{call.flags + _ARGUMENT}" if call.flags is not None else "0"
+    code = f"$z = {given};"
+    if call.flags is not None:
+        code += f" if ($z == -1 && $result >= 0) {{ {_FILE} $z = (int64)$f->f_pos - $result; }}"
+    if call.op == "write":
+        asked = f"(({flags} & {RWF_APPEND}) != 0 || (($f->f_flags & {O_APPEND}) != 0 && ({flags} & {RWF_NOAPPEND}) == 0))"
+        code += f" if ({given} != -1 && $result > 0) {{ {_FILE} if {asked} {{ $z = $f->f_inode->i_size - $result; }} }}"
+    return code
 
 
 def _is(what: str, numbers: Iterable[int]) -> str:

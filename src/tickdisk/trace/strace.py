@@ -16,8 +16,8 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.trace.calls import CALLS, NOT_FOLLOWED
 from tickdisk.trace.output import Ending, Output
 
-NAMING_CALLS = ("prctl", "execve", "execveat", "clone", "clone3", "fork", "vfork")
-"""Calls that are captured because they name threads, or begin new threads and programs."""
+NAMING_CALLS = ("prctl", "execve", "execveat", "clone", "clone3", "fork", "vfork", "link", "linkat")
+"""Calls that are captured because they name threads or files, or begin new threads and programs."""
 POSITIONED = ("pread64", "pwrite64")
 """The calls that the tool `strace_positioned` captures."""
 _ATTACH_S = 30.0

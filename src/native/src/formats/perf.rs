@@ -9,8 +9,12 @@ use super::output::Output;
 use super::strace::{STACKS, Strace};
 use super::{EMPTY, Format, Reader};
 
-pub const FORMAT: Format =
-    Format { name: "perf-trace", about: "output of perf trace", level: "syscall", reader: || Box::new(Perf::default()) };
+pub const FORMAT: Format = Format {
+    name: "perf-trace",
+    about: "output of perf trace",
+    level: "syscall",
+    reader: || Box::new(Perf { strace: Strace::trusting_calls(), is_summary: false }),
+};
 const NO_SYNTAX: &str = "has a form that perf trace does not write";
 /// Number of characters of the longest time that a call can take, which is some years in ms.
 const LONGEST_TIME: usize = 18;
@@ -22,7 +26,6 @@ const EARLIEST_NS: i64 = 3_600_000_000_000;
 const BUFFER: &[u8] = b", buf: ";
 const CONTINUED: &[u8] = b" ... [continued]: ";
 
-#[derive(Default)]
 struct Perf {
     strace: Strace,
     is_summary: bool,
@@ -100,6 +103,10 @@ impl Perf {
         if name == b"openat2" {
             // perf prints the address of its flags, without which a file cannot be followed.
             output.skip("openat2, whose flags perf does not print");
+            return Ok(());
+        }
+        if head.is_continued && rest.strip_suffix(b"=").is_some_and(|rest| rest.trim_ascii_end() == b"))") {
+            output.skip("beginnings of processes");
             return Ok(());
         }
         let (inside, mut result) = result(rest).ok_or(NO_SYNTAX)?;
@@ -287,6 +294,8 @@ fn argument(call: &[u8], name: &[u8], value: &[u8]) -> Vec<u8> {
         (b"mmap", b"flags") => b"MAP_",
         (b"mmap", b"prot") => b"PROT_",
         (b"renameat2", b"flags") => b"RENAME_",
+        (b"preadv2" | b"pwritev2", b"flags") => b"RWF_",
+        (b"fallocate", b"mode") => b"FALLOC_FL_",
         (b"fcntl", b"cmd") => b"F_",
         (b"fcntl", b"arg") if value == b"CLOEXEC" => b"FD_",
         (b"open" | b"openat" | b"dup3", b"flags") | (b"fcntl", b"arg") => b"O_",

@@ -22,6 +22,8 @@ pub enum Role {
     Truncate,
     Rename,
     Unlink,
+    Link,
+    Allocate,
     /// It makes a symbolic link, whose target is relative to the folder of the link.
     Symlink,
     ChangeFolder,
@@ -149,14 +151,14 @@ const CALLS: &[Call] = &[
     call("renameat2", "rename", Role::Rename).fd(0).path(1).renamed(3).flags(4),
     call("unlink", "unlink", Role::Unlink).path(0),
     call("unlinkat", "unlink", Role::Unlink).fd(0).path(1).flags(2),
-    call("link", "link", Role::Request).path(0).renamed(1),
-    call("linkat", "link", Role::Request).fd(0).path(1).renamed(3).flags(4),
+    call("link", "link", Role::Link).path(0).renamed(1),
+    call("linkat", "link", Role::Link).fd(0).path(1).renamed(3).flags(4),
     call("symlink", "symlink", Role::Symlink).path(1).renamed(0),
     call("symlinkat", "symlink", Role::Symlink).fd(1).path(2).renamed(0),
     call("mkdir", "mkdir", Role::Request).path(0),
     call("mkdirat", "mkdir", Role::Request).fd(0).path(1),
     call("rmdir", "rmdir", Role::Request).path(0),
-    call("fallocate", "fallocate", Role::Request).fd(0).offset(2).length(3).flags(1).of_files(),
+    call("fallocate", "fallocate", Role::Allocate).fd(0).offset(2).length(3).flags(1).of_files(),
     call("mmap", "mmap", Role::Map).length(1).flags(3).fd(4).offset(5),
     call("mmap2", "mmap", Role::MapPages).length(1).flags(3).fd(4).offset(5),
     call("chdir", "", Role::ChangeFolder).path(0),
@@ -238,9 +240,9 @@ pub fn value_of(name: &[u8]) -> i64 {
         b"MAP_ANONYMOUS" => MAP_ANONYMOUS,
         b"PROT_WRITE" => PROT_WRITE,
         b"RENAME_WHITEOUT" => 4,
-        b"FALLOC_FL_COLLAPSE_RANGE" => 8,
+        b"FALLOC_FL_COLLAPSE_RANGE" => COLLAPSE_RANGE,
         b"FALLOC_FL_ZERO_RANGE" => 0x10,
-        b"FALLOC_FL_INSERT_RANGE" => 0x20,
+        b"FALLOC_FL_INSERT_RANGE" => INSERT_RANGE,
         b"AT_REMOVEDIR" => AT_REMOVEDIR,
         b"AT_SYMLINK_FOLLOW" => 0x400,
         b"AT_EMPTY_PATH" => 0x1000,
@@ -253,6 +255,8 @@ pub fn value_of(name: &[u8]) -> i64 {
         b"SEEK_END" => SEEK_END,
         b"RWF_DSYNC" => RWF_DSYNC,
         b"RWF_SYNC" => RWF_SYNC,
+        b"RWF_APPEND" => RWF_APPEND,
+        b"RWF_NOAPPEND" => RWF_NOAPPEND,
         b"AT_FDCWD" => AT_FDCWD,
         b"CLOSE_RANGE_CLOEXEC" => CLOSE_RANGE_CLOEXEC,
         name if name.starts_with(b"F_") && name != b"F_DUPFD" => OTHER_COMMAND,
@@ -260,6 +264,8 @@ pub fn value_of(name: &[u8]) -> i64 {
     }
 }
 
+pub const O_ACCMODE: i64 = 3;
+pub const O_CREAT: i64 = 0o100;
 pub const O_EXCL: i64 = 0o200;
 pub const O_TRUNC: i64 = 0o1000;
 pub const O_APPEND: i64 = 0o2000;
@@ -274,6 +280,11 @@ pub const F_SETFL: i64 = 4;
 pub const F_DUPFD_CLOEXEC: i64 = 1030;
 pub const RWF_DSYNC: i64 = 2;
 pub const RWF_SYNC: i64 = 4;
+pub const RWF_APPEND: i64 = 0x10;
+pub const RWF_NOAPPEND: i64 = 0x20;
+pub const KEEP_SIZE: i64 = 1;
+pub const COLLAPSE_RANGE: i64 = 8;
+pub const INSERT_RANGE: i64 = 0x20;
 pub const SEEK_END: i64 = 2;
 pub const AT_FDCWD: i64 = -100;
 pub const CLOSE_RANGE_CLOEXEC: i64 = 4;

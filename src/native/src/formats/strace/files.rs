@@ -4,10 +4,11 @@
 
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::calls::{O_APPEND, O_DIRECT, O_DSYNC, O_SYNC, RWF_DSYNC, RWF_SYNC};
+use super::sizes::Contents;
 
 /// Bytes of a file's path. A path whose folder is not known is relative to the folder in which its process began.
 pub type Path = Arc<[u8]>;
@@ -16,19 +17,44 @@ const UNKNOWN: i64 = -1;
 /// A file that was opened, which several descriptors can share.
 #[derive(Debug)]
 pub struct OpenFile {
-    pub path: Path,
+    path: OnceLock<Path>,
+    /// The file itself, when it is known. It keeps its size under any name.
+    pub contents: OnceLock<Arc<Contents>>,
     appends: AtomicBool,
+    /// Whether it may be another file than the one whose flags are known.
+    is_doubtful: bool,
     /// Flags that say how data are stored, or `UNKNOWN`.
     storing: AtomicI64,
     position: AtomicI64,
 }
 
 impl OpenFile {
-    /// `flags` and `position` are `None` if the file was opened before the trace began.
-    pub fn new(path: Path, flags: Option<i64>, position: Option<i64>) -> Arc<Self> {
+    /// `path` is `None` if the trace does not tell it, and `flags` and `position` are if the file was opened before the trace began.
+    pub fn new(path: Option<Path>, flags: Option<i64>, position: Option<i64>) -> Arc<Self> {
+        Arc::new(Self::of(path, flags, position))
+    }
+
+    /// Makes an open file in place of another one, because the trace does not tell when the descriptor became this file's.
+    pub fn instead(path: Path) -> Arc<Self> {
+        Arc::new(Self { is_doubtful: true, ..Self::of(Some(path), None, None) })
+    }
+
+    fn of(path: Option<Path>, flags: Option<i64>, position: Option<i64>) -> Self {
         let appends = AtomicBool::new(flags.unwrap_or(0) & O_APPEND != 0);
         let storing = AtomicI64::new(flags.map_or(UNKNOWN, |flags| flags & (O_DIRECT | O_SYNC)));
-        Arc::new(Self { path, appends, storing, position: AtomicI64::new(position.unwrap_or(UNKNOWN)) })
+        let position = AtomicI64::new(position.unwrap_or(UNKNOWN));
+        let path = path.map_or_else(OnceLock::new, OnceLock::from);
+        Self { path, contents: OnceLock::new(), appends, is_doubtful: false, storing, position }
+    }
+
+    /// Returns the path, unless the trace does not tell it.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.get()
+    }
+
+    /// Returns whether the file has a path, which a file without one then gets.
+    pub fn is_named(&self, path: &Path) -> bool {
+        self.path.get_or_init(|| Arc::clone(path)) == path
     }
 
     /// Returns how a read or a write asks to be stored, whose own flags are `flags`. `None` if the trace does not tell.
@@ -58,8 +84,10 @@ impl OpenFile {
         self.position.store(position.unwrap_or(UNKNOWN), Ordering::Relaxed);
     }
 
-    pub fn appends(&self) -> bool {
-        self.appends.load(Ordering::Relaxed)
+    /// Returns whether writes go to the end, or `None` if the trace does not tell. A file that was opened before the trace is taken for
+    /// one whose writes do not.
+    pub fn appends(&self) -> Option<bool> {
+        (!self.is_doubtful).then(|| self.appends.load(Ordering::Relaxed))
     }
 
     /// Takes in the flags that `F_SETFL` sets. Linux leaves `O_DSYNC` and `O_SYNC` as they were.
@@ -104,6 +132,8 @@ pub struct Process {
     is_known: bool,
     /// Whether it is one of those that the trace is about.
     pub is_counted: bool,
+    /// Whether calls tell better than the names after descriptors which files these stand for.
+    pub trusts_calls: bool,
     pub folder: Path,
     root: Path,
     descriptors: FxHashMap<i64, Entry>,
@@ -114,7 +144,8 @@ impl Process {
     /// Makes a process of which nothing is known.
     pub fn unknown(is_counted: bool) -> Self {
         let (folder, root) = (Path::from(&b""[..]), Path::from(&b"/"[..]));
-        Self { is_known: false, is_counted, folder, root, descriptors: FxHashMap::default(), mappings: Vec::new() }
+        let (descriptors, mappings) = (FxHashMap::default(), Vec::new());
+        Self { is_known: false, is_counted, trusts_calls: false, folder, root, descriptors, mappings }
     }
 
     /// Makes a process that ran when the trace began, and whose descriptors are known.
@@ -229,81 +260,6 @@ pub fn normal(folder: &[u8], path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The sizes of files, as far as they are known, from which the places of appends follow.
-#[derive(Default)]
-pub struct Sizes {
-    known: FxHashMap<Path, i64>,
-    unknown: FxHashMap<Path, Appends>,
-}
-
-/// Appends to a file whose size is not known.
-#[derive(Default)]
-struct Appends {
-    bytes: i64,
-    /// Each request, and the number of bytes that were appended before it.
-    requests: Vec<(usize, i64)>,
-}
-
-/// Number of appends to one file that wait for its size to become known. Most of them have been written out by then.
-const MOST_WAITING: usize = 1 << 20;
-
-impl Sizes {
-    /// Takes in an append. Returns the place of it if the file's size is known, and otherwise the number of bytes that were
-    /// appended since the size was not known.
-    pub fn append(&mut self, path: &Path, bytes: i64) -> Result<i64, i64> {
-        if let Some(size) = self.known.get_mut(path) {
-            *size += bytes;
-            return Ok(*size - bytes);
-        }
-        let appends = self.unknown.entry(Arc::clone(path)).or_default();
-        appends.bytes += bytes;
-        Err(appends.bytes - bytes)
-    }
-
-    /// Remembers a request whose place becomes known with the size of its file.
-    pub fn wait(&mut self, path: &Path, request: usize, before: i64) {
-        if let Some(appends) = self.unknown.get_mut(path) {
-            if appends.requests.len() >= MOST_WAITING {
-                appends.requests.drain(..MOST_WAITING / 2);
-            }
-            appends.requests.push((request, before));
-        }
-    }
-
-    /// Takes in the present size of a file. Returns the places of earlier appends, by request.
-    pub fn know(&mut self, path: &Path, size: i64) -> Vec<(usize, i64)> {
-        let appends = self.unknown.remove(path).unwrap_or_default();
-        self.known.insert(Arc::clone(path), size);
-        appends.requests.into_iter().map(|(request, before)| (request, size - appends.bytes + before)).collect()
-    }
-
-    /// Takes in a write that ends at byte `end` and may have made the file longer. If the end or the size is not known, the new
-    /// size is not known either.
-    pub fn extend(&mut self, path: &Path, end: Option<i64>) {
-        match (self.known.get_mut(path), end) {
-            (Some(size), Some(end)) => *size = end.max(*size),
-            (None, _) => _ = self.unknown.remove(path),
-            (Some(_), None) => _ = self.known.remove(path),
-        }
-    }
-
-    /// Takes in that a file has got a new size, or one that is not known.
-    pub fn set(&mut self, path: &Path, size: Option<i64>) {
-        self.unknown.remove(path);
-        match size {
-            Some(size) => _ = self.known.insert(Arc::clone(path), size),
-            None => _ = self.known.remove(path),
-        }
-    }
-
-    /// Takes in that a file has got another name.
-    pub fn rename(&mut self, path: &Path, renamed: &Path) {
-        let size = self.known.get(path).copied();
-        self.set(path, None);
-        self.set(renamed, size);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,24 +282,9 @@ mod tests {
     }
 
     #[test]
-    fn appends_get_their_places_when_the_size_becomes_known() {
-        let (mut sizes, path) = (Sizes::default(), Path::from(&b"/a"[..]));
-        for (request, bytes) in [(7, 10), (8, 5)] {
-            let before = sizes.append(&path, bytes).unwrap_err();
-            sizes.wait(&path, request, before);
-        }
-        assert_eq!(sizes.know(&path, 100), [(7, 85), (8, 95)]);
-        assert_eq!(sizes.append(&path, 3), Ok(100));
-        sizes.extend(&path, Some(50));
-        assert_eq!(sizes.append(&path, 1), Ok(103));
-        sizes.extend(&path, None);
-        assert_eq!(sizes.append(&path, 1), Err(0));
-    }
-
-    #[test]
     fn a_file_that_is_opened_for_direct_or_synchronous_writes_says_so() {
         let told = |flags: Option<i64>, is_write, of_call| {
-            let file = OpenFile::new(Path::from(&b"/a"[..]), flags, None);
+            let file = OpenFile::new(Some(Path::from(&b"/a"[..])), flags, None);
             file.storing(is_write, of_call).map(|word| String::from_utf8(word.into_owned()).unwrap())
         };
         assert_eq!(told(None, true, RWF_SYNC), None);
@@ -351,7 +292,7 @@ mod tests {
         assert_eq!(told(Some(O_DSYNC), true, 0).unwrap(), "O_DSYNC");
         assert_eq!(told(Some(O_SYNC | O_DIRECT), true, RWF_DSYNC).unwrap(), "O_DIRECT|O_SYNC|RWF_DSYNC");
         assert_eq!(told(Some(O_SYNC), false, 0).unwrap(), "buffered");
-        let file = OpenFile::new(Path::from(&b"/a"[..]), Some(0), None);
+        let file = OpenFile::new(Some(Path::from(&b"/a"[..])), Some(0), None);
         file.set_flags(O_DIRECT | O_SYNC);
         assert_eq!(*file.storing(true, 0).unwrap(), b"O_DIRECT"[..]);
     }
@@ -359,7 +300,7 @@ mod tests {
     #[test]
     fn a_new_process_shares_open_files_and_a_new_program_closes_some() {
         let mut parent = Process::running(b"/srv", b"/");
-        let file = OpenFile::new(Path::from(&b"/srv/a"[..]), Some(0), Some(0));
+        let file = OpenFile::new(Some(Path::from(&b"/srv/a"[..])), Some(0), Some(0));
         parent.set(3, Target::File(Arc::clone(&file)), true);
         parent.set(4, Target::File(Arc::clone(&file)), false);
         let mut child = parent.copy();

@@ -27,9 +27,10 @@ pub fn target_of(process: &mut Process, word: &[u8]) -> Target {
     let Some(name) = annotation(word) else { return known };
     match (file_name(name), known) {
         (None, _) => Target::NotAFile,
-        (Some(path), Target::File(open)) if open.path == path => Target::File(open),
-        (Some(path), _) => {
-            let target = Target::File(OpenFile::new(path, None, None));
+        (Some(path), Target::File(open)) if open.is_named(&path) || process.trusts_calls => Target::File(open),
+        (Some(path), known) => {
+            let is_instead = !matches!(known, Target::Unknown);
+            let target = Target::File(if is_instead { OpenFile::instead(path) } else { OpenFile::new(Some(path), None, None) });
             process.set(descriptor, target.clone(), false);
             target
         }
@@ -48,7 +49,7 @@ fn descriptor_in(path: &[u8], folder: Option<&[u8]>) -> Option<i64> {
 pub fn path_of(process: &mut Process, folder: Option<&[u8]>, text: &[u8]) -> Option<Path> {
     let (text, _) = string(text)?;
     if let Some(Target::File(open)) = descriptor_in(&text, folder).map(|descriptor| process.target(descriptor)) {
-        return Some(Arc::clone(&open.path));
+        return open.path().cloned();
     }
     let folder = match folder {
         None => Arc::clone(&process.folder),
@@ -59,7 +60,7 @@ pub fn path_of(process: &mut Process, folder: Option<&[u8]>, text: &[u8]) -> Opt
             Arc::clone(&process.folder)
         }
         Some(word) => match target_of(process, word) {
-            Target::File(open) => Arc::clone(&open.path),
+            Target::File(open) => open.path().cloned()?,
             _ if text.first() == Some(&b'/') => Path::from(&b"/"[..]),
             _ => return None,
         },

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::calls::{
-    AT_REMOVEDIR, CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, MAP_ANONYMOUS, MAP_SHARED, O_CLOEXEC, O_EXCL,
-    O_TMPFILE, O_TRUNC, PROT_WRITE, RENAME_EXCHANGE, Role, SEEK_END,
+    AT_REMOVEDIR, CLOSE_RANGE_CLOEXEC, F_DUPFD, F_DUPFD_CLOEXEC, F_SETFD, F_SETFL, MAP_ANONYMOUS, MAP_SHARED, O_ACCMODE,
+    O_CLOEXEC, O_CREAT, O_EXCL, O_TMPFILE, O_TRUNC, PROT_WRITE, RENAME_EXCHANGE, RWF_APPEND, RWF_NOAPPEND, Role, SEEK_END,
 };
 use super::files::{Mapping, OpenFile, Path, Target, normal};
 use super::names::{file_name, path_of, target_of};
-use super::state::{Made, State, UNOPENED};
+use super::state::{Made, State, UNOPENED, know};
 use super::syntax::{annotation, buffers_length, integer, number, pair, string};
 use crate::formats::output::Output;
 use crate::formats::table::Row;
@@ -44,7 +44,7 @@ impl State {
         } else if let Some(descriptor) = word(call.fd) {
             target = made.target.clone().unwrap_or_else(|| target_of(process, descriptor));
             if let Target::File(open) = &target {
-                file = Some(Arc::clone(&open.path));
+                file = open.path().cloned();
             }
         }
         let flags = word(call.flags).map(number);
@@ -92,9 +92,10 @@ impl State {
                 row.offset = found.as_ref().map(|(_, offset)| *offset);
                 file = found.map(|(path, _)| path);
             }
-            Role::Truncate if result == 0 => file.iter().for_each(|path| self.sizes.set(path, row.length)),
-            Role::Unlink if result == 0 => file.iter().for_each(|path| self.sizes.set(path, None)),
-            Role::Rename if result == 0 => self.rename(file.as_ref(), renamed.as_ref(), flags.unwrap_or(0)),
+            Role::Truncate | Role::Allocate | Role::Unlink | Role::Link | Role::Rename if result == 0 => {
+                let place = (flags.unwrap_or(0), row.offset.unwrap_or(0), row.length);
+                self.change(call.role, &target, file.as_ref(), renamed.as_ref(), place);
+            }
             Role::ChangeFolder => {
                 is_request = false;
                 if let (0, Some(path)) = (result, &file) {
@@ -105,6 +106,8 @@ impl State {
                 if let Target::File(open) = &target {
                     let place = self.place(made, result, open, row.offset);
                     (row.offset, waits) = (place.ok(), place.err());
+                } else if flags.is_some_and(|flags| flags & RWF_APPEND != 0) || row.offset == Some(-1) {
+                    row.offset = None;
                 }
             }
             _ => {}
@@ -118,8 +121,8 @@ impl State {
         row.thread_name = Some(&*thread.name).filter(|name| !name.is_empty());
         (row.file, row.renamed) = (file.as_deref(), renamed.as_deref());
         let request = output.table.push(&row);
-        if let (Some(Some(before)), Some(path)) = (waits, &file) {
-            self.sizes.wait(path, request, before);
+        if let (Some(Some(before)), Target::File(open)) = (waits, &target) {
+            self.contents(open).wait(request, before);
         }
         Ok(())
     }
@@ -142,12 +145,25 @@ impl State {
         made.end.name.and_then(file_name).or_else(|| Some(normal(folder?, name.as_bytes()).into()))
     }
 
-    fn rename(&mut self, path: Option<&Path>, renamed: Option<&Path>, flags: i64) {
-        if let (Some(path), Some(renamed)) = (path, renamed) {
-            self.sizes.rename(path, renamed);
-            if flags & RENAME_EXCHANGE != 0 {
-                self.sizes.set(renamed, None);
-            }
+    /// Takes in a call that changed the size or the names of a file, with its flags, its offset and its length.
+    fn change(
+        &mut self,
+        role: Role,
+        target: &Target,
+        file: Option<&Path>,
+        renamed: Option<&Path>,
+        place: (i64, i64, Option<i64>),
+    ) {
+        let (flags, offset, length) = place;
+        match (role, target, file, renamed) {
+            (Role::Truncate, Target::File(open), ..) => self.contents(open).set(length),
+            (Role::Allocate, Target::File(open), ..) => self.contents(open).allocate(flags, offset, length.unwrap_or(0)),
+            (Role::Truncate, _, Some(path), _) => self.names.at(path).set(length),
+            (Role::Unlink, _, Some(path), _) => self.names.remove(path),
+            (Role::Link, _, Some(path), Some(renamed)) => self.names.link(path, renamed),
+            (Role::Rename, _, Some(path), Some(renamed)) if flags & RENAME_EXCHANGE == 0 => self.names.rename(path, renamed),
+            (Role::Rename, _, Some(path), Some(renamed)) => self.names.exchange(path, renamed),
+            _ => self.has_lost_names = true,
         }
     }
 
@@ -159,11 +175,11 @@ impl State {
         let name = made.call.fd.filter(|_| by_descriptor).and_then(|at| annotation(made.arguments.get(at)?));
         let reason = match target {
             _ if !is_counted => "calls of processes that only start others",
-            Target::File(_) => return true,
+            Target::File(open) if open.path().is_some() => return true,
             Target::NotAFile if name.is_some() => NOT_FILES,
             _ if !by_descriptor || made.call.is_only_of_files && result >= 0 => return true,
             Target::NotAFile => NOT_FILES,
-            Target::Unknown => UNOPENED,
+            Target::File(_) | Target::Unknown => UNOPENED,
         };
         self.leave_out(reason);
         false
@@ -172,26 +188,33 @@ impl State {
     /// Returns the offset of a read, a write or a sync, and moves the position of the open file. The error is the number of bytes
     /// that were appended before, if it is an append to a file whose size is not known yet, and else `None`.
     fn place(&mut self, made: &Made, result: i64, open: &OpenFile, offset: Option<i64>) -> Result<i64, Option<i64>> {
-        let is_write = made.call.op == "write" && result > 0;
-        if !made.call.moves {
-            if let (true, Some(offset)) = (is_write, offset) {
-                self.sizes.extend(&open.path, offset.checked_add(result));
-            }
-            return offset.ok_or(None);
-        }
-        if result < 0 {
+        let flags = made.call.flags.and_then(|at| made.arguments.get(at)).map_or(0, number);
+        // An offset of -1 stands for the position of the open file in the calls that have flags.
+        let moves = made.call.moves || made.call.flags.is_some() && offset == Some(-1);
+        let is_write = made.call.op == "write";
+        let appends = is_write && (flags & RWF_APPEND != 0 || open.appends() == Some(true) && flags & RWF_NOAPPEND == 0);
+        if is_write && open.appends().is_none() {
+            self.contents(open).set(None);
+            open.move_to(open.position().filter(|_| !moves));
             return Err(None);
         }
-        if is_write && open.appends() {
-            let found = self.sizes.append(&open.path, result);
-            open.move_to(found.ok().map(|offset| offset + result));
+        if result < 0 {
+            return offset.filter(|_| !moves && !appends).ok_or(None);
+        }
+        if appends && result > 0 {
+            let found = self.contents(open).append(result);
+            if moves {
+                open.move_to(found.ok().map(|offset| offset + result));
+            }
             return found.map_err(Some);
         }
-        let position = open.position();
+        let position = if moves { open.position() } else { offset };
         let end = position.and_then(|position| position.checked_add(result));
-        open.move_to(end);
-        if is_write {
-            self.sizes.extend(&open.path, end);
+        if moves {
+            open.move_to(end);
+        }
+        if is_write && result > 0 {
+            self.contents(open).extend(end);
         }
         position.ok_or(None)
     }
@@ -200,15 +223,24 @@ impl State {
         let named = made.end.name.map(file_name);
         let target = match (named, file) {
             (Some(None), _) => Target::NotAFile,
-            (Some(Some(path)), _) => Target::File(OpenFile::new(path, Some(flags), Some(0))),
-            (None, Some(path)) => Target::File(OpenFile::new(Arc::clone(path), Some(flags), Some(0))),
+            (Some(Some(path)), _) => Target::File(OpenFile::new(Some(path), Some(flags), Some(0))),
+            (None, Some(path)) => Target::File(OpenFile::new(Some(Arc::clone(path)), Some(flags), Some(0))),
             (None, None) => {
                 output.lack("opened files whose names are not in the trace", 1);
-                Target::Unknown
+                self.has_lost_names |= flags & (O_ACCMODE | O_TRUNC) != 0;
+                Target::File(OpenFile::new(None, Some(flags), Some(0)))
             }
         };
-        if let (Target::File(open), true) = (&target, flags & (O_TRUNC | O_EXCL) != 0) {
-            self.sizes.set(&open.path, Some(0));
+        if let Target::File(open) = &target
+            && let Some(path) = open.path()
+        {
+            let is_new = flags & O_TMPFILE == O_TMPFILE || flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL;
+            let contents = if is_new { self.names.create(path) } else { self.names.at(path) };
+            if flags & O_TRUNC != 0 {
+                contents.set(Some(0));
+            }
+            // A file is opened here, so that nothing is set yet.
+            _ = open.contents.set(contents);
         }
         self.process(made.thread).set(result, target, flags & O_CLOEXEC != 0);
     }
@@ -225,15 +257,15 @@ impl State {
                     let placed = made.arguments.get(offset_at).filter(|word| *word != b"NULL" && *word != b"0");
                     let begin = match placed {
                         Some(word) => first_number(word),
-                        None if is_written && open.appends() => None,
+                        None if is_written && open.appends() != Some(false) => None,
                         None => open.position(),
                     };
                     let end = begin.map(|begin| begin + bytes);
                     if placed.is_none() {
                         open.move_to(end);
                     }
-                    if is_written {
-                        self.sizes.extend(&open.path, end);
+                    if is_written && bytes > 0 {
+                        self.contents(&open).extend(end);
                     }
                     halves.push((is_written, begin, open));
                 }
@@ -264,7 +296,7 @@ impl State {
                 thread: Some(made.thread).filter(|thread| *thread != 0),
                 process: Some(thread.process).filter(|_| thread.is_known),
                 thread_name: Some(&*thread.name).filter(|name| !name.is_empty()),
-                file: Some(&open.path),
+                file: open.path().map(|path| &**path),
                 offset: *offset,
                 length: Some(bytes),
                 result: Some(bytes),
@@ -331,7 +363,7 @@ impl State {
         if let Target::File(open) = target {
             open.move_to(Some(position));
             if at(made.call.flags) == SEEK_END {
-                self.know_size(&open.path, position - at(made.call.offset), output);
+                know(&self.contents(open), position - at(made.call.offset), output);
             }
         }
         Some(position)

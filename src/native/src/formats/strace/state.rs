@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::Snapshot;
 use super::calls::{CLONE_THREAD, Call, O_CLOEXEC, PR_SET_NAME, Role};
-use super::files::{Mapping, OpenFile, Path, Process, Sizes, Target};
+use super::files::{Mapping, OpenFile, Path, Process, Target};
 use super::names::target_of;
 use super::requests::not_followed;
+use super::sizes::{Contents, Names};
 use super::syntax::{Arguments, End, number, string};
 use crate::formats::output::Output;
 
@@ -41,7 +42,11 @@ pub(super) struct Thread {
 pub struct State {
     pub(super) threads: FxHashMap<i64, Thread>,
     processes: FxHashMap<i64, Process>,
-    pub(super) sizes: Sizes,
+    pub(super) names: Names,
+    /// Whether calls tell better than the names after descriptors which files these stand for.
+    pub trusts_calls: bool,
+    /// Whether a file that has no known name may have changed, so that no size is known any more.
+    pub(super) has_lost_names: bool,
     /// Whether only the processes of snapshots, and those that they start, are counted.
     has_snapshots: bool,
     /// Numbers of calls that make no request, by name.
@@ -59,9 +64,9 @@ impl State {
         for (descriptor, path, flags, position, size) in snapshot.files {
             let path = Path::from(path);
             if let Some(size) = size {
-                self.sizes.set(&path, Some(size));
+                self.names.at(&path).set(Some(size));
             }
-            let file = OpenFile::new(path, Some(flags), Some(position));
+            let file = OpenFile::new(Some(path), Some(flags), Some(position));
             process.set(descriptor, Target::File(file), flags & O_CLOEXEC != 0);
         }
         for (start, length, offset, path) in snapshot.mappings {
@@ -120,10 +125,18 @@ impl State {
         }
     }
 
-    /// Takes in the size of a file at the end of the trace.
+    /// Takes in the size of the file that has a name at the end of the trace.
     pub fn know_size(&mut self, path: &Path, bytes: i64, output: &mut Output) {
-        for (request, offset) in self.sizes.know(path, bytes) {
-            output.table.fill_in_offset(request, offset);
+        if !self.has_lost_names {
+            know(&self.names.at(path), bytes, output);
+        }
+    }
+
+    /// Returns the file that is open. One that was opened before the trace is the one that has its name now.
+    pub(super) fn contents(&mut self, open: &OpenFile) -> Arc<Contents> {
+        match open.path() {
+            Some(path) if !self.has_lost_names => Arc::clone(open.contents.get_or_init(|| self.names.at(path))),
+            _ => Arc::default(),
         }
     }
 
@@ -150,7 +163,9 @@ impl State {
 
     pub(super) fn process(&mut self, thread: i64) -> &mut Process {
         let (number, is_counted) = (self.process_of(thread), !self.has_snapshots);
-        self.processes.entry(number).or_insert_with(|| Process::unknown(is_counted))
+        let process = self.processes.entry(number).or_insert_with(|| Process::unknown(is_counted));
+        process.trusts_calls = self.trusts_calls;
+        process
     }
 
     /// Takes in that a call begins whose end is on another line. Returns the file of its descriptor.
@@ -233,5 +248,12 @@ impl State {
         {
             thread.name = name[..name.len().min(LONGEST_NAME)].into();
         }
+    }
+}
+
+/// Takes in the present size of a file, and fills in the places of earlier appends.
+pub(super) fn know(file: &Contents, bytes: i64, output: &mut Output) {
+    for (request, offset) in file.know(bytes) {
+        output.table.fill_in_offset(request, offset);
     }
 }
