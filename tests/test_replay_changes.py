@@ -124,6 +124,21 @@ def test_one_call_makes_both_halves_of_a_copy(captured: replay.ReplayPlan, tmp_p
     assert reads["completed_ns"].tolist() == writes["issued_ns"].tolist()
 
 
+def test_half_of_a_large_copy_needs_little_memory(tmp_path: Path) -> None:
+    """One call copies a file from outside the folder that is replayed, and another copies it out again."""
+    size = 5 * (16 << 20) + 4567
+    rows = [
+        row(1, 0, "open", "in", 3, flags=os.O_CREAT),
+        row(1, 10, "write", "in", size, call="copy_file_range", offset=3, length=size),
+        row(1, 20, "read", "in", size, call="copy_file_range", offset=3, length=size),
+    ]
+    planned = replay.plan(requests_table(rows), root=ROOT)
+    replay.prepare(planned, tmp_path / "target")
+    timings = replay.issue(planned, tmp_path / "target").timings
+    assert timings["result"].tolist() == [0, size, size]
+    assert (tmp_path / "target/in").read_bytes() == bytes(3) + replay.payload(1, size)
+
+
 def test_the_page_cache_follows_the_names(captured: replay.ReplayPlan) -> None:
     model = device.DeviceModel(name="slow", read_latency_ns=1_000_000, write_latency_ns=0, flush_latency_ns=0)
     timings = replay.issue_simulated(captured, model).timings
