@@ -64,7 +64,7 @@ CAPTURED = r"""
 def tree(folder: Path) -> dict[str, object]:
     """Returns all names below a folder, with the size of each file and the path to which each link leads."""
     return {
-        str(path.relative_to(folder)): str((path.parent / path.readlink()).relative_to(folder))
+        str(path.relative_to(folder)): os.path.relpath(path.parent / path.readlink(), folder)
         if path.is_symlink()
         else None
         if path.is_dir()
@@ -122,6 +122,38 @@ def test_one_call_makes_both_halves_of_a_copy(captured: replay.ReplayPlan, tmp_p
     assert (set(reads["op"]), set(writes["op"])) == ({"read"}, {"write"})
     assert reads["result"].tolist() == writes["result"].tolist() == [100_000, 30_000, 500]
     assert reads["completed_ns"].tolist() == writes["issued_ns"].tolist()
+
+
+def test_half_of_a_large_copy_needs_little_memory(tmp_path: Path) -> None:
+    """One call copies a file from outside the folder that is replayed, and another copies it out again."""
+    size = 5 * (16 << 20) + 4567
+    rows = [
+        row(1, 0, "open", "in", 3, flags=os.O_CREAT),
+        row(1, 10, "write", "in", size, call="copy_file_range", offset=3, length=size),
+        row(1, 20, "read", "in", size, call="copy_file_range", offset=3, length=size),
+    ]
+    planned = replay.plan(requests_table(rows), root=ROOT)
+    replay.prepare(planned, tmp_path / "target")
+    timings = replay.issue(planned, tmp_path / "target").timings
+    assert timings["result"].tolist() == [0, size, size]
+    assert (tmp_path / "target/in").read_bytes() == bytes(3) + replay.payload(1, size)
+
+
+def test_an_empty_folder_is_none_of_the_files_and_a_link_leads_to_one(tmp_path: Path) -> None:
+    rows = [
+        row(1, 0, "open", "empty", 3, flags=os.O_DIRECTORY),
+        row(1, 10, "sync", "empty", call="fsync"),
+        row(1, 20, "open", "map", 4, flags=os.O_CREAT),
+        row(1, 30, "symlink", "link", renamed=f"{ROOT}/map"),
+        row(1, 40, "open", "link", 5, flags=os.O_RDWR),
+        row(1, 50, "write", "link", 90, offset=10, length=90),
+    ]
+    planned = replay.plan(requests_table(rows), root=ROOT)
+    made = replay.prepare(planned, tmp_path / "target")
+    timings = replay.issue(planned, tmp_path / "target").timings
+    assert timings["result"].tolist() == timings["expected"].tolist()
+    assert tree(tmp_path / "target") == {"empty": None, "map": 100, "link": "map"}
+    assert replay.verify(planned, tmp_path / "target", made).is_right
 
 
 def test_the_page_cache_follows_the_names(captured: replay.ReplayPlan) -> None:

@@ -31,6 +31,8 @@ pub const SHIFTS: usize = 4096;
 const SPIN_NS: u64 = 50_000;
 /// Alignment in bytes of the memory of direct requests, which no block device wants larger.
 const ALIGNMENT: usize = 4096;
+/// Length in bytes of the memory that a longer read or write uses several times, unless it passes by the page cache.
+const LONGEST_PART: u64 = 16 << 20;
 /// Longest time that a sleeping stream takes to see that it is to stop, in ns.
 const LOOK_NS: u64 = 100_000_000;
 const READY_LOOK: Duration = Duration::from_millis(1);
@@ -113,8 +115,8 @@ impl Shared {
         let (Ok(length), Ok(offset)) = (usize::try_from(request.length), i64::try_from(request.offset)) else {
             return -i64::from(libc::EOVERFLOW);
         };
-        // SAFETY (of all calls): `with_handle` holds the descriptors open. `Replay::start` and `run` have made sure that `buffer`
-        // and `noise` have at least `length` bytes from the given start.
+        // SAFETY (of all calls): `with_handle` holds the descriptors open. No part is longer than the memory behind its start, because
+        // `noise` has `SHIFTS` bytes more than a part.
         let other = &files[request.other as usize];
         match request.op {
             Op::Open => file.open(),
@@ -123,13 +125,16 @@ impl Shared {
             Op::TryOpen => file.try_open(),
             Op::Close => file.close(),
             Op::Read => {
-                let read = |fd| unsafe { libc::pread(fd, buffer.as_mut_ptr().cast(), length, offset) } as i64;
+                let parts = parts(buffer.as_mut_ptr(), buffer.len(), length);
+                let read = |fd| unsafe { libc::preadv(fd, parts.as_ptr(), count(&parts), offset) } as i64;
                 if request.storing.is_direct { file.with_direct_handle(read) } else { file.with_handle(read) }
             }
             Op::Write => {
                 let payload = if request.storing.is_direct { buffer.as_ptr() } else { noise[index % SHIFTS..].as_ptr() };
-                let part = libc::iovec { iov_base: payload.cast_mut().cast(), iov_len: length };
-                let write = |fd| unsafe { libc::pwritev2(fd, &raw const part, 1, offset, request.storing.waits) } as i64;
+                let size = if request.storing.is_direct { buffer.len() } else { noise.len() - SHIFTS };
+                let parts = parts(payload.cast_mut(), size, length);
+                let write =
+                    |fd| unsafe { libc::pwritev2(fd, parts.as_ptr(), count(&parts), offset, request.storing.waits) } as i64;
                 if request.storing.is_direct { file.with_direct_handle(write) } else { file.with_handle(write) }
             }
             Op::Sync => file.with_handle(|fd| unsafe { libc::fsync(fd) }),
@@ -150,6 +155,17 @@ impl Shared {
             Op::Half => i64::try_from(length).unwrap_or(i64::MAX),
         }
     }
+}
+
+/// Returns parts of `length` bytes together, each of which is the same memory of `size` bytes or its beginning. A copy of a large
+/// file by one call is a read or a write of up to 2 GiB.
+fn parts(memory: *mut u8, size: usize, length: usize) -> Vec<libc::iovec> {
+    let part = |at: usize| libc::iovec { iov_base: memory.cast(), iov_len: size.min(length - at) };
+    (0..length.max(1)).step_by(size.max(1)).map(part).collect()
+}
+
+fn count(parts: &[libc::iovec]) -> c_int {
+    c_int::try_from(parts.len()).unwrap_or(c_int::MAX)
 }
 
 /// Copies `length` bytes from the byte `from` of a file to the byte `to` of another, and returns how many were copied, or the
@@ -197,7 +213,8 @@ fn run(shared: &Shared, number: usize, stream: &Stream, ready: &Sender<bool>) ->
     let is_real_time = hasten();
     let requests = stream.iter().map(|&index| &shared.work.requests[index]);
     let buffered = requests.filter(|request| request.op == Op::Read || request.storing.is_direct);
-    let longest = buffered.map(|request| request.length).max().unwrap_or(0);
+    let most = |request: &Request| request.length.min(if request.storing.is_direct { u64::MAX } else { LONGEST_PART });
+    let longest = buffered.map(most).max().unwrap_or(0);
     // The bytes are not zero, so that every page is there before the first request.
     let mut memory = vec![1; usize::try_from(longest).unwrap_or(0) + ALIGNMENT];
     let aligned = memory.as_ptr().align_offset(ALIGNMENT);
@@ -239,7 +256,8 @@ impl Replay {
     pub fn start(work: Work, lead_ns: u64) -> io::Result<Self> {
         let known = |position: u32| (position as usize) < work.files.len();
         let fits = |request: &Request| {
-            let length = usize::try_from(request.length).unwrap_or(usize::MAX);
+            let most = if request.storing.is_direct { u64::MAX } else { LONGEST_PART };
+            let length = usize::try_from(request.length.min(most)).unwrap_or(usize::MAX);
             let is_covered = request.op != Op::Write || work.noise.len() >= length.saturating_add(SHIFTS);
             is_covered && known(request.file) && known(request.other)
         };

@@ -118,7 +118,7 @@ class _Walk:
             return
         if path in self.names and self.names[path] is None:
             self.make(path)
-        content = self.content(path, is_certain=False)
+        content = self.content(path, is_certain=path in self.folders)
         if cuts:
             content.size, content.is_cut = 0, True
         self.opened.add(path)

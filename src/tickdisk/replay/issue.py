@@ -10,7 +10,7 @@ import pandas as pd
 from tickdisk import _native
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
-from tickdisk.foundation.storing import is_direct, sync_of
+from tickdisk.foundation.storing import BUFFERED, is_direct, sync_of
 from tickdisk.replay.changes import ROOT, is_unnamed
 from tickdisk.replay.log import COLUMNS, ReplayResult
 from tickdisk.replay.plan import ReplayPlan
@@ -19,6 +19,8 @@ from tickdisk.replay.timing import Integers, lateness
 
 SHIFTS = 4096
 """Number of different places in the noise at which the data of a write can begin."""
+LONGEST_PART = 16 << 20
+"""Number of bytes of the noise that a longer write takes several times, unless it passes by the page cache."""
 _LEAD_NS = 200_000_000
 """Time from the moment at which all streams are ready to the first due time."""
 _SEED = 5
@@ -45,9 +47,10 @@ def payload(index: int, length: int) -> bytes:
     """Returns what the write at position `index` of a plan writes in the replay, because a capture does not hold the written
     data.
 
-    It is `length` random bytes, which depend only on `length` and on `index` modulo 4096.
+    It is `length` random bytes, which depend only on `length` and on `index` modulo 4096. They repeat after LONGEST_PART.
     """
-    return noise(length)[index % SHIFTS : index % SHIFTS + length]
+    part = noise(min(length, LONGEST_PART))[index % SHIFTS :][:LONGEST_PART]
+    return (part * (length // LONGEST_PART + 1))[:length]
 
 
 def noise(longest: int) -> bytes:
@@ -70,7 +73,9 @@ def issue(
     """
     turns = turns_of(plan, schedule or Schedule())
     packed, files = _packed(plan, target, turns)
-    longest = int(plan.requests["length"].where(plan.requests["op"] == "write", 0).max())
+    lengths = plan.requests["length"].where(plan.requests["op"] == "write", 0)
+    is_whole = plan.requests["storing"].fillna(BUFFERED).map(is_direct)
+    longest = int(lengths.where(is_whole, lengths.clip(upper=LONGEST_PART)).max())
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, before if cores is None else cores)
     try:

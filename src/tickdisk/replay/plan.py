@@ -15,7 +15,7 @@ from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.paths import on_disk
 from tickdisk.replay.beginning import InitialFiles, beginning
-from tickdisk.replay.changes import CHANGES, MAKES_NAME, RENAME_EXCHANGE, ROOT
+from tickdisk.replay.changes import CHANGES, MAKES_NAME, RENAME_EXCHANGE, ROOT, is_unnamed
 from tickdisk.replay.iolog import SUFFIX
 
 SYNCS = ("fsync", "fdatasync", "sync", "syncfs")
@@ -190,7 +190,8 @@ def _folders(made: pd.DataFrame) -> frozenset[str]:
     has_other = made["op"].isin(["rename", "link"])
     paths = {*made["file"], *made.loc[has_other, "other"]}
     folders = {ROOT, *(str(parent) for path in paths for parent in Path(path).parents)}
-    folders.update(made.loc[made["op"].isin(["mkdir", "rmdir"]), "file"])
+    is_folder = (made["op"] == "open") & (made["flags"] & os.O_DIRECTORY > 0) & ~made["flags"].map(is_unnamed)
+    folders.update(made.loc[made["op"].isin(["mkdir", "rmdir"]) | (is_folder & (made["expected"] >= 0)), "file"])
     renames = made[made["op"] == "rename"]
     for path, other, flags in zip(renames["file"], renames["other"], renames["flags"], strict=True):
         if path in folders:

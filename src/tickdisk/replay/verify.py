@@ -105,9 +105,10 @@ class _Files:
         handles = plan.beginning.handles
         self._open = {path: [self.names[path]] * count for path, count in handles.items() if path in self.names}
         self._folders = plan.folders
+        self._links = dict[str, str]()
 
     def open(self, path: str, flags: int, *, cuts: bool = False) -> None:
-        content = _Content(0) if is_unnamed(flags) else self.names.setdefault(path, _Content(0))
+        content = _Content(0) if is_unnamed(flags) else self.names.setdefault(self._links.get(path, path), _Content(0))
         if cuts:
             content.size = 0
         self._open.setdefault(path, []).append(content)
@@ -119,6 +120,8 @@ class _Files:
 
     def call(self, op: str, path: str, other: str, flags: int) -> None:
         """Takes in a call that changes names."""
+        if op in ("rename", "unlink"):
+            self._links.pop(path, None)
         match op:
             case "close" if self._open.get(path):
                 self._open[path].pop()
@@ -130,6 +133,7 @@ class _Files:
                 self.names[other] = self.names[path] if path in self.names else self.used(path)
             case "symlink" | "mkdir":
                 self.names[path] = _Content(None, is_folder=op == "mkdir")
+                self._links |= {path: other} if op == "symlink" else {}
             case "unlink" | "rmdir":
                 self.names.pop(path, None)
 

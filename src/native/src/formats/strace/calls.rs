@@ -233,6 +233,7 @@ pub fn value_of(name: &[u8]) -> i64 {
         b"O_DIRECT" => O_DIRECT,
         b"O_CLOEXEC" => O_CLOEXEC,
         b"O_SYNC" => O_SYNC,
+        b"O_DIRECTORY" => 0o200_000,
         b"O_TMPFILE" => O_TMPFILE,
         b"O_WRONLY" | b"FD_CLOEXEC" | b"F_GETFD" | b"SEEK_CUR" | b"MAP_SHARED" | b"RENAME_NOREPLACE" | b"FALLOC_FL_KEEP_SIZE" => {
             1
