@@ -58,12 +58,15 @@ def test_it_can_be_converted_and_replayed(tmp_path: Path) -> None:
 
 def test_time_before_the_capture_is_said_first(tmp_path: Path) -> None:
     path = written(tmp_path)
-    path.write_bytes(path.read_bytes().replace(b'"started_ns"', b'"missed_ns": 4321000000, "started_ns"'))
+    path.write_bytes(path.read_bytes().replace(b'"started_ns"', b'"missed_ns": 4321000000, "children": 2, "started_ns"'))
     counts, _ = formats.convert([path], tmp_path / "requests.parquet")
-    said = ["not in the trace: 4,321 ms at the start, in which the process ran and bpftrace was not attached yet"]
+    said = [
+        "not in the trace: 4,321 ms at the start, in which the process ran and bpftrace was not attached yet",
+        "not in the trace: 2 processes that it had started before, which are not captured",
+    ]
     for each in (counts, formats.read([tmp_path / "requests.parquet"])[1]):
         assert [list(one.first) for one in each] == [said]
-        assert [list(one.lacks.values()) for one in each] == [[4321]]
+        assert [list(one.lacks.values()) for one in each] == [[4321, 2]]
 
 
 def test_lines_that_cannot_be_read_are_kept_with_their_numbers(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def parse(
     lost = {
         f"ms at the start, in which the process ran and {summary.tool} was not attached yet": facts.get("missed_ns", 0)
         // 1_000_000,
+        "processes that it had started before, which are not captured": facts.get("children", 0),
         f"events that {summary.tool} lost": summary.lost_events,
     }
     lacks = {kind: count for kind, count in lost.items() if count} | dict(parsed.lacks)

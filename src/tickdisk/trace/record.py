@@ -16,6 +16,7 @@ import zstandard
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import json_of, whole
+from tickdisk.foundation.process import state_of
 from tickdisk.trace import bpftrace, strace
 from tickdisk.trace.cgroup import Cgroup
 from tickdisk.trace.launch import Command, Launched
@@ -136,11 +137,18 @@ class Recording:
     def begin(self, resources: ExitStack, pids: Sequence[int], asked_ns: int | None) -> None:
         """Takes snapshots of the processes `pids`, lets the command run, and takes over `resources`. `start` calls it."""
         processes, started_ns = [snapshot(pid) for pid in pids], time.monotonic_ns()
-        missed_ns = 0 if self.command is not None or asked_ns is None else started_ns - asked_ns
-        self._facts = {"tool": self.tool, "processes": processes, "started_ns": started_ns, "missed_ns": missed_ns}
+        self._facts = {"tool": self.tool, "processes": processes, "started_ns": started_ns}
+        if self.command is None and asked_ns is not None:
+            self._facts |= {"missed_ns": started_ns - asked_ns, "children": sum(map(_children, pids))}
         self._resources = resources.pop_all()
         if self.command is not None:
             self.command.proceed()
+
+
+def _children(pid: int) -> int:
+    """Returns how many processes a process has started that run now."""
+    states = (state_of(int(path.name)) for path in Path("/proc").glob("[0-9]*"))
+    return sum(state is not None and state.parent == pid and not state.has_ended for state in states)
 
 
 def _with_facts(raw: Path, facts: bytes, elsewhere: Path) -> Path:
