@@ -74,6 +74,9 @@ pwritev2(8, [{iov_base=""..., iov_len=1}], 1, -1, 0) = 1 @?
 """
 """Calls of one process as strace writes them, and behind them the places of their reads and writes, or a question mark."""
 PERF_KNOWN = """\
+openat(dfd: CWD, filename: 0x7f10, flags: RDWR|CREAT, mode: 0x1a4) = 8
+readv(fd: 8, vec: 0x7f00, vlen: 1) ...
+read(fd: 8</w/b>, buf: 0x7f00, count: 10) = 10 @?
 openat(dfd: CWD, filename: 0x7f10, flags: RDWR|CREAT, mode: 0x1a4) = 3
 write(fd: 3</w/a>, buf: 0x7f00, count: 10) = 10 @0
 dup2(oldfd: 3</w/a>, newfd: 9</w/z>) = 9
