@@ -52,6 +52,7 @@ impl Reader for Perf {
         if text.starts_with(b"LOST ") && text.ends_with(b"events!") {
             let count = words(text).nth(1).and_then(unsigned).unwrap_or(1);
             output.lack("lost events", count.unsigned_abs());
+            self.strace.lose();
             return Ok(());
         }
         let head = head(text).ok_or(NO_SYNTAX)?;

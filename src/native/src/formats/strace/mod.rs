@@ -263,6 +263,11 @@ impl Strace {
         reader
     }
 
+    /// Takes in that calls are missing here, so that positions and sizes are not known.
+    pub fn lose(&mut self) {
+        self.state.lose();
+    }
+
     /// Gives a thread its name, and takes in that it runs.
     pub fn know_name(&mut self, thread: i64, name: &[u8]) {
         self.state.know_name(thread, name);

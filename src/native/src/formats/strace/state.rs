@@ -130,6 +130,11 @@ impl State {
         }
     }
 
+    pub fn lose(&mut self) {
+        self.has_lost_names = true;
+        self.processes.values().for_each(Process::lose);
+    }
+
     /// Takes in the size of the file that has a name at the end of the trace.
     pub fn know_size(&mut self, path: &Path, bytes: i64, output: &mut Output) {
         if !self.has_lost_names {
