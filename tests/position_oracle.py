@@ -100,6 +100,7 @@ class Oracle:
     def connected(self) -> int:
         worker, _ = self._listening.accept()
         worker.settimeout(WAIT_S)
+        assert worker.recv(100) == b"ready"
         (pid,) = struct.unpack("ixxxxxxxx", worker.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         self._workers[pid] = worker
         return int(pid)

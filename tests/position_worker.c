@@ -6,7 +6,8 @@
  * A message is "NUMBER WORD WORD ...", the number of the call and its arguments: a number, s:TEXT for a text, p:NUMBER for the
  * address of a number, b:LENGTH:BYTE for a buffer, or v:LENGTH:BYTE for an array of two buffers and, as the argument after it, 2.
  * The answer is the result, or the negative errno. The number -1 is a fork, -2 is a new program, and -3 is the end. After a fork
- * and in a new program, the process connects itself. The socket is used by recv and send, which no tool captures as requests.
+ * and in a new program, the process connects itself, and says that it is ready. The socket is used by recv and send, which no tool
+ * captures as requests.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,6 +36,7 @@ static void meet(void)
         exit(2);
     if (fd != SOCKET)
         close(fd);
+    send(SOCKET, "ready", 5, MSG_NOSIGNAL);
 }
 
 static void fill(const char *word)

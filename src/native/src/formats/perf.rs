@@ -60,6 +60,7 @@ impl Reader for Perf {
         if text.starts_with(b"LOST ") && text.ends_with(b"events!") {
             let count = words(text).nth(1).and_then(unsigned).unwrap_or(1);
             output.lack("lost events", count.unsigned_abs());
+            self.strace.lose();
             return Ok(());
         }
         let Some(head) = head(text) else {

@@ -175,6 +175,15 @@ impl Process {
         }
     }
 
+    /// Takes in that the positions of all open files are not known any more.
+    pub fn lose(&self) {
+        for entry in self.descriptors.values() {
+            if let Target::File(open) = &entry.target {
+                open.move_to(None);
+            }
+        }
+    }
+
     pub fn set(&mut self, descriptor: i64, target: Target, closes: bool) {
         self.descriptors.insert(descriptor, Entry { target, closes });
     }

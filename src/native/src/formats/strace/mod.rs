@@ -151,7 +151,7 @@ impl Reader for Strace {
     fn end(&mut self, output: &mut Output) {
         self.release_all(output);
         for pending in std::mem::take(&mut self.pending).into_values() {
-            self.state.unfinished(pending.call, output);
+            self.state.unfinished(pending.call, pending.target.as_ref(), output);
         }
         for (name, count) in self.others.drain() {
             output.skip_many(&format!("call {}", String::from_utf8_lossy(&name)), count);
@@ -280,6 +280,11 @@ impl Strace {
         reader
     }
 
+    /// Takes in that calls are missing here, so that positions and sizes are not known.
+    pub fn lose(&mut self) {
+        self.state.lose();
+    }
+
     /// Gives a thread its name, and takes in that it runs.
     pub fn know_name(&mut self, thread: i64, name: &[u8]) {
         self.state.know_name(thread, name);
@@ -308,7 +313,9 @@ impl Strace {
         }
         self.living.remove(&thread);
         self.ends.remove(&thread);
-        self.take_pending(thread).into_iter().for_each(|pending| self.state.unfinished(pending.call, output));
+        self.take_pending(thread)
+            .into_iter()
+            .for_each(|pending| self.state.unfinished(pending.call, pending.target.as_ref(), output));
         self.state.forget(thread);
     }
 
@@ -321,21 +328,25 @@ impl Strace {
         let call = self.calls.get(name).copied();
         self.check_order(thread, ns, output);
         // The line that ends the thread's call before this one is missing.
-        self.take_pending(thread).into_iter().for_each(|pending| self.state.unfinished(pending.call, output));
+        self.take_pending(thread)
+            .into_iter()
+            .for_each(|pending| self.state.unfinished(pending.call, pending.target.as_ref(), output));
         if let Some(text) = text.strip_suffix(UNFINISHED) {
             let text = text.trim_ascii_end().into();
             self.suspend(thread, Pending { name: name.into(), call, start_ns: ns, text, target: None });
             return Ok(());
         }
         if text.ends_with(DETACHED) {
-            self.state.unfinished(call, output);
+            self.state.unfinished(call, None, output);
             return Ok(());
         }
         if let Some(other) = pid_changed(text) {
             // The thread goes on under the number of its process, and the line that ends this call has that number.
             let text = &text[..memchr::memmem::find(text, b"<pid changed").unwrap_or(text.len())];
             self.state.take_over(thread, other);
-            self.take_pending(other).into_iter().for_each(|pending| self.state.unfinished(pending.call, output));
+            self.take_pending(other)
+                .into_iter()
+                .for_each(|pending| self.state.unfinished(pending.call, pending.target.as_ref(), output));
             self.suspend(other, Pending { name: name.into(), call, start_ns: ns, text: text.into(), target: None });
             return Ok(());
         }
@@ -359,7 +370,7 @@ impl Strace {
             return Ok(());
         }
         if text.ends_with(DETACHED) {
-            self.state.unfinished(pending.call, output);
+            self.state.unfinished(pending.call, pending.target.as_ref(), output);
             return Ok(());
         }
         pending.text.extend_from_slice(text);
@@ -412,7 +423,7 @@ impl Strace {
         let is_gone = text.ends_with(b">") && memchr::memmem::find(text, b"<ptrace(").is_some();
         let rest = if is_gone { &b""[..] } else { rest.ok_or(NO_SYNTAX)? };
         if rest.trim_ascii_start().is_empty() {
-            self.state.unfinished(Some(call), output);
+            self.state.unfinished(Some(call), target.as_ref(), output);
             return Ok(());
         }
         let end = end(rest).ok_or(NO_SYNTAX)?;

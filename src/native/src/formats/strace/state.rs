@@ -116,13 +116,23 @@ impl State {
         }
     }
 
-    /// Counts a request that has not ended.
-    pub fn unfinished(&mut self, call: Option<&'static Call>, output: &mut Output) {
+    /// Counts a request whose end is not in the trace. What it did to the position and the size of its file is not known.
+    pub fn unfinished(&mut self, call: Option<&'static Call>, target: Option<&Target>, output: &mut Output) {
+        let changes = call.is_some_and(|call| matches!(call.op, "read" | "write" | "seek" | "truncate" | "fallocate"));
+        if let (Some(Target::File(open)), true) = (target, changes || call.is_some_and(|call| call.role == Role::Copy)) {
+            open.move_to(None);
+            self.contents(open).set(None);
+        }
         if call.is_some_and(|call| !call.op.is_empty()) {
             output.unfinished += 1;
         } else {
             self.leave_out("other calls that have not ended");
         }
+    }
+
+    pub fn lose(&mut self) {
+        self.has_lost_names = true;
+        self.processes.values().for_each(Process::lose);
     }
 
     /// Takes in the size of the file that has a name at the end of the trace.
@@ -182,7 +192,7 @@ impl State {
     /// Takes in a call that has ended, and makes a request of it. Returns the number of a new thread.
     pub fn made(&mut self, made: &Made, output: &mut Output) -> Result<Option<i64>, &'static str> {
         let Some(result) = made.end.result else {
-            self.unfinished(Some(made.call), output);
+            self.unfinished(Some(made.call), None, output);
             return Ok(None);
         };
         self.process_of(made.thread);
