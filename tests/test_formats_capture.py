@@ -53,7 +53,7 @@ def test_it_can_be_converted_and_replayed(tmp_path: Path) -> None:
     formats.convert([path], tmp_path / "requests.parquet")
     again, _ = formats.read([tmp_path / "requests.parquet"])
     assert rows_of(again) == rows_of(formats.read([path])[0])
-    assert len(replay.load_capture(path)) == len(again)
+    assert len(replay.load_capture(path)[0]) == len(again)
 
 
 def test_time_before_the_capture_is_said_first(tmp_path: Path) -> None:

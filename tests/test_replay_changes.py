@@ -77,7 +77,7 @@ def tree(folder: Path) -> dict[str, object]:
 def captured(tmp_path: Path) -> replay.ReplayPlan:
     path = tmp_path / "captured.strace"
     path.write_text(CAPTURED.lstrip())
-    return replay.plan(replay.load_capture(path), root="/srv/world")
+    return replay.plan(*replay.load_capture(path), root="/srv/world")
 
 
 def left_by_the_program(folder: Path) -> dict[str, object]:

@@ -94,7 +94,7 @@ def test_a_capture_is_written_for_fio_by_hand(tmp_path: Path) -> None:
     words = ["replay", tmp_path / "requests.parquet", tmp_path / "target", "--for-fio", tmp_path / "fio"]
     done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
     assert done.exit_code == 0
-    again = replay.load_capture(tmp_path / "fio")
+    again, _ = replay.load_capture(tmp_path / "fio")
     assert done.stdout.splitlines()[1].startswith(
         f"{again['op'].isin(['read', 'write', 'sync']).sum()} requests of 2 streams in "
     )

@@ -153,10 +153,10 @@ def test_a_trace_without_times_is_refused(tmp_path: Path) -> None:
 def test_trace_files_are_a_capture(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.iolog").write_text(RECORDED)
-    planned = replay.plan(replay.load_capture(tmp_path))
+    planned = replay.plan(*replay.load_capture(tmp_path))
     assert planned.streams["thread_name"].tolist() == ["a", "b"]
     assert planned.captured == len(planned.requests) == 12
-    one = replay.plan(replay.load_capture(tmp_path / "a.iolog"))
+    one = replay.plan(*replay.load_capture(tmp_path / "a.iolog"))
     assert one.root == "/data"
     (tmp_path / "a.iolog").write_text(RECORDED + "500 /data/f trim 0 4096\n")
-    assert replay.plan(replay.load_capture(tmp_path / "a.iolog")).refused == {"of a kind that is not replayed": 1}
+    assert replay.plan(*replay.load_capture(tmp_path / "a.iolog")).refused == {"of a kind that is not replayed": 1}

@@ -80,7 +80,7 @@ def test_by_hand(captured: Path, tmp_path: Path) -> None:
     assert captured_there == replayed + refused
     assert replayed == len(timings)
     assert (again.returncode, "is not empty" in again.stderr) == (2, True)
-    assert replay.plan(replay.load_capture(captured), seconds=1).root == ROOT
+    assert replay.plan(*replay.load_capture(captured), seconds=1).root == ROOT
 
 
 def test_what_is_computed_is_what_the_emulated_device_takes() -> None:

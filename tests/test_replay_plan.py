@@ -152,9 +152,9 @@ def test_captures_are_found(tmp_path: Path) -> None:
     frame = requests_table([KEPT])
     for place in (tmp_path / "life", tmp_path / "cell" / "a", tmp_path / "cell" / "b"):
         table.write("requests", place / "requests.parquet", frame.assign(thread=len(place.name)))
-    assert len(replay.load_capture(tmp_path / "life" / "requests.parquet")) == 1
-    assert replay.load_capture(tmp_path / "life")["thread"].tolist() == [4]
-    assert replay.load_capture(tmp_path / "cell")["thread"].tolist() == [1]
+    assert len(replay.load_capture(tmp_path / "life" / "requests.parquet")[0]) == 1
+    assert replay.load_capture(tmp_path / "life")[0]["thread"].tolist() == [4]
+    assert replay.load_capture(tmp_path / "cell")[0]["thread"].tolist() == [1]
     with pytest.raises(TickdiskError, match=r"none cannot be read \(No such file"):
         replay.load_capture(tmp_path / "none")
 
@@ -188,7 +188,7 @@ def test_a_file_of_the_derived_size_gives_the_captured_results(steps: list[tuple
 def test_names_that_are_all_relative_are_below_the_folder_of_the_program(tmp_path: Path) -> None:
     path = tmp_path / "job.iolog"
     path.write_text("fio version 3 iolog\n2 job.0.0 add\n872 job.0.0 open\n880 job.0.0 write 0 512\n990 job.0.0 close\n")
-    planned = replay.plan(replay.load_capture(path))
+    planned = replay.plan(*replay.load_capture(path))
     assert (planned.root, planned.requests["file"].unique().tolist()) == (".", ["job.0.0"])
     assert (planned.requests["due_ns"] // 1000).tolist() == [0, 8, 118]
 
@@ -197,7 +197,7 @@ def test_a_replay_that_does_not_fit_is_refused_before_anything_is_written(tmp_pa
     path = tmp_path / "large.iolog"
     lines = ["20 /dev/ram0 write 488197214720 4096", "30 /dev/ram0 read 494470889984 12288"]
     path.write_text("\n".join(["fio version 3 iolog", "1 /dev/ram0 add", "1 /dev/ram0 open", *lines, ""]))
-    planned = replay.plan(replay.load_capture(path))
+    planned = replay.plan(*replay.load_capture(path))
     with pytest.raises(TickdiskError, match="the replay needs 494,470,902,272 bytes"):
         replay.prepare(planned, tmp_path / "target")
     assert list((tmp_path / "target").iterdir()) == []

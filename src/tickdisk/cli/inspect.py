@@ -20,7 +20,7 @@ def _replayed(trace: Path, format_name: str | None, name: str) -> "studies.Repla
     """Replays a trace of system calls on a device in simulation."""
     from tickdisk import device, replay, studies
 
-    planned = replay.plan(replay.load_capture(trace, format_name))
+    planned = replay.plan(*replay.load_capture(trace, format_name))
     result = replay.issue_simulated(planned, device.named(name, in_project(DEVICES)))
     return studies.Replayed(name, replay.costs(result.timings), planned.captured, dict(planned.refused))
 

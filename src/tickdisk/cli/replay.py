@@ -101,7 +101,7 @@ def replay(
             raise TickdiskError(f"{output} does not end in .parquet; the times of the requests are written as such a table")
         check_output(output, force=force, inputs=[capture, *([files] if files is not None else [])])
     schedule = room.Schedule(order, pace, speed)
-    planned = room.plan(room.load_capture(capture, say=print), root=root, files=files, seconds=seconds)
+    planned = room.plan(*room.load_capture(capture, say=print), root=root, files=files, seconds=seconds)
     _say_unknown(planned, schedule)
     if for_fio is not None:
         if target is None or simulate is not None or output is not None or schedule != room.Schedule():

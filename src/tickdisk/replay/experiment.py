@@ -53,7 +53,7 @@ def experiment(
     replay (`TOOL_DEVICE.parquet`) and, at last, `replay.json`. Raises TickdiskError if the capture has nothing to replay, a
     device cannot be emulated, or fio fails.
     """
-    planned = plan(load_capture(capture, say=say), files=world, seconds=seconds)
+    planned = plan(*load_capture(capture, say=say), files=world, seconds=seconds)
     say(f"not made again: {missing(planned)}")
     runs: list[Run] = []
     for bench in benches:

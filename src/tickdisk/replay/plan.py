@@ -24,7 +24,6 @@ _MAPS = ("mmap", "fault")
 _COPIES = ("copy_file_range", "sendfile", "sendfile64", "splice")
 """Calls that are a read and a write at once."""
 _REPLAYED = ("open", "close", "read", "sync", *(op for op in CHANGES if op != "discard"))
-_LACKS = "lacks"
 _NO_CALL, _OUTSIDE = "not a system call", "outside the folder that is replayed"
 """Reasons against requests that the replay is not about."""
 _NS = 1_000_000_000
@@ -67,31 +66,34 @@ class ReplayPlan:
         return threads.set_axis(["thread", "thread_name", "requests"], axis=1)
 
 
-def load_capture(path: Path, format_name: str | None = None, *, say: Callable[[str], None] = lambda _: None) -> pd.DataFrame:
-    """Reads the requests of a capture, of which `plan` makes the plan of a replay.
+def load_capture(
+    path: Path, format_name: str | None = None, *, say: Callable[[str], None] = lambda _: None
+) -> tuple[pd.DataFrame, Mapping[str, int]]:
+    """Reads the requests of a capture, and the number of things that happened and are no requests, by kind, for `plan`.
 
     `path` is a file `requests.parquet` or another that `tickdisk convert` wrote, the folder of a capture, of a server life or of
     a cell (its first life is taken), a trace of system calls in one of the formats of `tickdisk.formats`, or a folder of trace
     files of fio that end in `.iolog`, each of which is a stream. If `format_name` is None, the format is recognised from the
-    content. `say` is called with each sentence on what the capture lacks, and on what is doubtful in it. The attributes of the
-    table have what it lacks, too, for `plan`. Raises TickdiskError if
+    content. `say` is called with each sentence on what the capture lacks, and on what is doubtful in it. Raises TickdiskError if
     there is no requests table, a trace cannot be read wholly, or it lacks what a replay needs.
     """
     if path.is_dir() and (iologs := sorted(path.glob(f"*{SUFFIX}"))):
-        requests = _streams(iologs, format_name, say)
+        requests, lacks = _streams(iologs, format_name, say)
     elif path.is_dir():
         paths = [path / "requests.parquet", *sorted(path.glob("*/requests.parquet"))]
         file = next((file for file in paths if file.exists()), paths[0])
         requests = table.read("requests", file)
-        requests.attrs[_LACKS] = table.lacks(file)
-        for sentence in formats.Counts("table of requests", lacks=requests.attrs[_LACKS]).first:
+        lacks = table.lacks(file)
+        for sentence in formats.Counts("table of requests", lacks=lacks).first:
             say(sentence)
     else:
-        requests = _streams([path], format_name, say)
-    return table.need(requests, ("start_ns",), task="a replay", level="syscall")
+        requests, lacks = _streams([path], format_name, say)
+    return table.need(requests, ("start_ns",), task="a replay", level="syscall"), lacks
 
 
-def _streams(traces: Sequence[Path], format_name: str | None, say: Callable[[str], None]) -> pd.DataFrame:
+def _streams(
+    traces: Sequence[Path], format_name: str | None, say: Callable[[str], None]
+) -> tuple[pd.DataFrame, Mapping[str, int]]:
     """Reads traces. If a trace does not tell the threads of its requests, they are one stream with the trace's name."""
     parts, lacks = [], Counter[str]()
     for number, trace in enumerate(traces, start=1):
@@ -108,16 +110,20 @@ def _streams(traces: Sequence[Path], format_name: str | None, say: Callable[[str
             )
         )
     joined = pd.concat(parts).sort_values("start_ns", kind="stable", ignore_index=True)
-    joined = joined.assign(seq=joined.index)
-    joined.attrs[_LACKS] = dict(lacks)
-    return joined
+    return joined.assign(seq=joined.index), lacks
 
 
 def plan(
-    requests: pd.DataFrame, *, root: str | None = None, files: Path | None = None, seconds: float | None = None
+    requests: pd.DataFrame,
+    lacks: Mapping[str, int] | None = None,
+    *,
+    root: str | None = None,
+    files: Path | None = None,
+    seconds: float | None = None,
 ) -> ReplayPlan:
     """Plans the replay of a capture: chooses the requests that can be made again, and gives each a due time.
 
+    `lacks` is the number of things that happened and are no requests, by kind.
     Files below `root`, a folder of the captured program, are replayed. If it is None, it is the captured folder below which most
     captured paths are found in `files`, a folder with the files as they were when the capture began. Without `files`, it is the
     deepest folder that has all captured files. If `seconds` is given, the plan has only the requests of this time from the first
@@ -167,7 +173,7 @@ def plan(
         folders,
         beginning(made, folders),
         unmade=_unmade(ordered, below, reasons, root),
-        lacks=requests.attrs.get(_LACKS, {}),
+        lacks=lacks or {},
         captured=len(ordered),
     )
 
