@@ -148,7 +148,8 @@ def test_a_replay_without_a_device_says_so(tmp_path: Path) -> None:
     made = replay.experiment(tmp_path, None, [bench], seconds=1, size_bytes=64 << 20, output=tmp_path / "out", say=said.append)
     (run,) = made.runs
     assert (run.tool, run.backend, run.file_system, run.device_requests) == ("tickdisk", "simulated", None, None)
-    assert "simulated, because nothing can be mounted here" in said[0]
+    assert said[0].startswith("not made again: no call")
+    assert "simulated, because nothing can be mounted here" in said[1]
     timings = table.read("replay", tmp_path / "out" / "tickdisk_slow.parquet")
     assert (timings["completed_ns"] - timings["issued_ns"]).tolist() == [0, 10**6, 2 * 10**6]
     devices = Path(__file__).parent.parent / "data/devices.yaml"

@@ -10,7 +10,7 @@ from tickdisk.foundation.waiting import TimeKind
 
 JOURNAL = "journal or metadata"
 """Stands in place of a file for requests of the device outside every file's extents, which belong to the file system itself."""
-SAVES = ("write", "sync", "truncate", "rename", "unlink")
+SAVES = ("write", "sync", "truncate", "fallocate", "rename", "link", "symlink", "unlink", "mkdir", "rmdir")
 """Kinds of requests that belong to saves."""
 _TEXT = ("op", "file", "data", "storing", "device_op", "device_file")
 

@@ -116,7 +116,7 @@ impl State {
         }
     }
 
-    /// Counts a request whose end is not in the trace. What it did to the position and the size of its file is not known.
+    /// Counts a request whose end is not in the trace. Its effect on the position and the size of its file is not known.
     pub fn unfinished(&mut self, call: Option<&'static Call>, target: Option<&Target>, output: &mut Output) {
         let changes = call.is_some_and(|call| matches!(call.op, "read" | "write" | "seek" | "truncate" | "fallocate"));
         if let (Some(Target::File(open)), true) = (target, changes || call.is_some_and(|call| call.role == Role::Copy)) {
