@@ -25,6 +25,10 @@ BIN = Path(sys.executable).parent
 PORT = 30187
 
 
+for_release = pytest.mark.skipif("TICKDISK_RELEASE" not in os.environ, reason="`make release-check` runs it")
+"""Marks a further form of a test, such as another file system or another tool, of which `make test` runs one."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Live tests need root and /dev/fuse; elsewhere they are skipped, and say so."""
     if os.geteuid() == 0 and Path("/dev/fuse").exists():

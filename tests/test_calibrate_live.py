@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from conftest import for_release
 
 from tickdisk import calibrate, device
 from tickdisk.calibrate import Job
@@ -90,7 +91,9 @@ def test_a_short_calibration(tmp_path: Path) -> None:
     assert (tmp_path / "calibration" / "logs" / "disk" / "read_random_4k_qd1.fio").exists()
 
 
-@pytest.mark.parametrize(("backend", "file_system"), [("tree", "tree"), ("fuse", "xfs"), ("fuse", "btrfs")])
+@pytest.mark.parametrize(
+    ("backend", "file_system"), [("tree", "tree"), ("fuse", "xfs"), pytest.param("fuse", "btrfs", marks=for_release)]
+)
 def test_a_calibration_says_what_it_ran_on(backend: str, file_system: str, tmp_path: Path) -> None:
     asked = "ext4" if backend == "tree" else file_system
     if backend != "tree" and shutil.which(device.MKFS[asked][0]) is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import BIN
+from conftest import BIN, for_release
 
 from tickdisk import trace
 from tickdisk.cli import capture as command
@@ -34,7 +34,9 @@ def captures(test: Callable[..., None]) -> Callable[..., None]:
     return pytest.mark.slow(pytest.mark.skipif(os.geteuid() != 0, reason="captures need root")(test))
 
 
-TOOLS = ["strace", pytest.param("bpftrace", marks=pytest.mark.skipif(trace.unavailable() is not None, reason="no bpftrace"))]
+needs_bpftrace = pytest.mark.skipif(trace.unavailable() is not None, reason=f"bpftrace: {trace.unavailable()}")
+TOOLS = [pytest.param("bpftrace", marks=needs_bpftrace), pytest.param("strace", marks=for_release)]
+EITHER = ["strace", pytest.param("bpftrace", marks=[needs_bpftrace, for_release])]
 
 
 def writer(seconds: float, pause_s: float = 0.002) -> list[str]:
@@ -150,8 +152,8 @@ def test_a_capture_with_little_memory_ends_and_is_kept(tool: str, tmp_path: Path
 
 
 @captures
-@pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("small", ["2m", "300m"])
+@pytest.mark.parametrize("tool", EITHER)
+@pytest.mark.parametrize("small", ["2m", pytest.param("300m", marks=for_release)])
 def test_a_capture_with_a_folder_to_spill_to_is_whole(small: str, tool: str, tmp_path: Path) -> None:
     done = call(tmp_path, "-o", "c", "--tool", tool, "--memory", "0", "--spill", ".", "--", *writer(0.5), small=small)
     assert done.stderr == ""
@@ -161,7 +163,7 @@ def test_a_capture_with_a_folder_to_spill_to_is_whole(small: str, tool: str, tmp
 
 
 @captures
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", EITHER)
 def test_a_small_memory_is_said_at_once_and_nothing_is_lost(tool: str, tmp_path: Path) -> None:
     began = time.monotonic()
     done = call(tmp_path, "-o", "c", "--tool", tool, "--", *writer(0.5), small="2m")
@@ -173,7 +175,7 @@ def test_a_small_memory_is_said_at_once_and_nothing_is_lost(tool: str, tmp_path:
 
 
 @captures
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", EITHER)
 def test_memory_that_others_fill_ends_the_capture_and_keeps_it(tool: str, tmp_path: Path) -> None:
     filler = "sleep 1; dd if=/dev/zero of=/dev/shm/filler bs=1M 2>/dev/null; exec sleep 1"
     began = time.monotonic()

@@ -186,16 +186,10 @@ def test_a_reference_holds_what_a_comparison_needs_and_says_where_it_is_from(
         room.write_reference(run, references)
 
 
-OUT_OF_DATE = ("727f951ac29cb3c4a7e333469c96352774487163",)
-"""Commits of references that are to be made again. A reference of another commit is tested."""
-
-
 @pytest.mark.parametrize("scale", [path.name for path in sorted(reference.REFERENCES.iterdir())])
-def test_the_plan_of_a_reference_is_that_of_the_configuration(scale: str, request: pytest.FixtureRequest) -> None:
+def test_the_plan_of_a_reference_is_that_of_the_configuration(scale: str) -> None:
     """If it fails, another run can no longer be compared with the reference: make it again (CONTRIBUTING.md, Release)."""
     folder = reference.REFERENCES / scale
-    if read(room.Reference, folder / "about.json").commit in OUT_OF_DATE:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="this reference is to be made again"))
     config, kept = load_config().model_copy(update={"scale": scale}), read(KeptPlan, folder / "plan.json")
     assert kept.config.model_dump(exclude={"scales"}) == config.model_dump(exclude={"scales"})
     assert kept.chosen.model_dump(exclude={"description"}) == config.chosen.model_dump(exclude={"description"})

@@ -1,7 +1,6 @@
 """Traces that the real tools write here: every reader finds what the traced program itself says that it did."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from conftest import for_release
 
 from benchmarks import trace_readers
 from tickdisk import formats
@@ -60,7 +60,6 @@ FORMS = [
     "-f -ttt -e inject=fsync:delay_exit=9",
 ]
 """More options that change the form of lines. `test_formats_strace` has lines of them."""
-RELEASE = pytest.mark.skipif("TICKDISK_FORMS" not in os.environ, reason="`make release-check` runs strace with all options")
 
 
 def traced(options: list[str], folder: Path) -> tuple[list[tuple], Path]:
@@ -74,7 +73,7 @@ def traced(options: list[str], folder: Path) -> tuple[list[tuple], Path]:
     return [tuple(row) for row in json.loads(said)], trace if "-ff" in options else trace / "s"
 
 
-@pytest.mark.parametrize("options", [*OPTIONS, *(pytest.param(form, marks=RELEASE) for form in FORMS)])
+@pytest.mark.parametrize("options", [*OPTIONS, *(pytest.param(form, marks=for_release) for form in FORMS)])
 def test_strace_with_every_option(options: str, tmp_path: Path) -> None:
     done, trace = traced(options.split(), tmp_path)
     requests, counts = formats.read([trace])

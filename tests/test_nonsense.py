@@ -19,7 +19,7 @@ from forked_calls import BEGAN, Ended, ForkedCalls
 from tickdisk.cli import app
 
 NUMBERS = (int, float)
-MOST_CALLS = int(os.environ.get("TICKDISK_CALLS", "10"))
+MOST_CALLS = int(os.environ.get("TICKDISK_CALLS", "6"))
 """The number of calls of each command that are drawn, or 0 for all."""
 TEXTS = [
     "",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import BIN
+from conftest import BIN, for_release
 
 from tickdisk import device, manifest, trace
 from tickdisk.foundation import clock, memory, table
@@ -24,6 +24,9 @@ TOOLS = ["bpftrace", "strace"]
 TRUTH = ["thread", "call", "file", "offset", "length", "result"]
 needs_bpftrace = pytest.mark.skipif(trace.unavailable() is not None, reason=f"bpftrace: {trace.unavailable()}")
 with_both = pytest.mark.parametrize("tool", [pytest.param("bpftrace", marks=needs_bpftrace), "strace"])
+with_either = pytest.mark.parametrize(
+    "tool", [pytest.param("bpftrace", marks=needs_bpftrace), pytest.param("strace", marks=for_release)]
+)
 LOOP = """
 import os, sys, time
 file = os.open(sys.argv[1], os.O_RDONLY)
@@ -162,7 +165,7 @@ def test_strace_counts_the_same_calls(programs: Path, fast: Path, tmp_path: Path
     assert sum(calls[name] for name in mixed) + captured.summary.not_files == sum(counted[name] for name in mixed)
 
 
-@with_both
+@with_either
 def test_it_works_in_a_process_namespace_of_its_own(tool: str, programs: Path, fast: Path, tmp_path: Path) -> None:
     # In a chroot, as on a machine of its own, the root is no mount point, and cannot be made private.
     space = ["unshare", "--fork", "--pid", "--mount-proc", "--propagation", "unchanged", "--kill-child"]
@@ -217,7 +220,7 @@ def test_waits_are_what_the_threads_waited_for(programs: Path, fast: Path, tmp_p
     assert fault["latency_ns"].tolist()[0] >= 90e6
 
 
-@with_both
+@with_either
 def test_a_running_process_is_captured_again_and_again(tool: trace.Tool, fast: Path, tmp_path: Path) -> None:
     (fast / "files" / "data").write_bytes(bytes(1000))
     before, cgroups = tracers(), ours()
@@ -310,7 +313,7 @@ def looping(fast: Path) -> list[str | Path]:
     return [sys.executable, "-c", code]
 
 
-@with_both
+@with_either
 def test_a_killed_command_line_leaves_no_tracer_and_no_command(tool: str, fast: Path, tmp_path: Path) -> None:
     before, cgroups = tracers(), ours()
     with cli("-o", tmp_path / "out", "--tool", tool, "--", *looping(fast)) as runs:
@@ -327,7 +330,7 @@ def test_a_killed_command_line_leaves_no_tracer_and_no_command(tool: str, fast: 
     assert not (tmp_path / "out").exists()
 
 
-@with_both
+@with_either
 def test_an_interrupted_capture_is_whole(tool: str, fast: Path, tmp_path: Path) -> None:
     before, cgroups = tracers(), ours()
     with cli("-o", tmp_path / "out", "--tool", tool, "--", *looping(fast)) as runs:

@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pandas as pd
 import pytest
@@ -21,7 +23,9 @@ from tickdisk._native import TraceReader
 from tickdisk.formats import native_table
 from tickdisk.foundation import clock, memory, table
 from tickdisk.trace.calls import CALLS
+from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.program import points, program
+from tickdisk.trace.requests import _at_once as at_once
 
 MADE = int(os.environ.get("TICKDISK_POSITIONS", "400"))
 SEED = int(os.environ.get("TICKDISK_SEED", "1"))
@@ -113,6 +117,49 @@ def test_the_places_of_known_calls() -> None:
     for reader, calls, before in (("strace", KNOWN, "7 {}.0 "), ("perf-trace", PERF_KNOWN, "{}.000 ( 0.001 ms): a/7 ")):
         found, known = told(reader, calls, before)
         assert found == known
+
+
+def test_calls_at_the_same_time_have_no_place_and_what_follows_has() -> None:
+    lines = """\
+7 0.0 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FILES|CLONE_THREAD) = 8
+7 1.0 open("/w/a", O_RDWR|O_CREAT|O_EXCL, 0644) = 3
+7 2.0 write(3, ""..., 100) = 100
+7 3.0 write(3, ""..., 100 <unfinished ...>
+8 4.0 write(3, ""..., 50) = 50
+8 5.0 pread64(3, ""..., 5, 9) = 5
+7 6.0 <... write resumed>) = 100
+7 7.0 write(3, ""..., 7) = 7
+7 8.0 read(3,  <unfinished ...>
+8 9.0 lseek(3, 20, SEEK_SET) = 20
+7 10.0 <... read resumed>""..., 5) = 0
+8 11.0 read(3, ""..., 3) = 3
+8 12.0 lseek(3, 20, SEEK_SET) = 20
+8 13.0 read(3, ""..., 3) = 3
+"""
+    read = TraceReader("strace")
+    read.feed(lines.encode())
+    read.end()
+    rows = table.frame("requests", native_table.requests_of(read, "syscall", 0)).sort_values("start_ns")
+    moved = rows[rows["op"].isin(["read", "write"])]
+    places = [None if pd.isna(offset) else int(offset) for offset in moved["offset"]]
+    assert places == [0, None, None, 9, 250, None, None, 20]
+
+
+def test_the_position_after_two_calls_at_the_same_time_is_not_told_by_bpftrace() -> None:
+    rows = [  # open file, start, end, op, whether it moves the position, whether its place is unknown
+        (0, 0, 10, "read", True, False),
+        (0, 10, 30, "write", True, True),
+        (1, 15, 40, "read", True, False),
+        (0, 20, 25, "read", True, True),
+        (0, 26, 50, "read", False, False),
+        (0, 28, 29, "seek", False, False),
+        (0, 31, 32, "read", True, False),
+        (CLOSED, 33, 60, "read", True, False),
+        (CLOSED, 34, 61, "read", True, False),
+    ]
+    calls = pd.DataFrame(rows, columns=["of", "start_ns", "end_ns", "op", "moves", "unknown"])
+    found = at_once(calls, calls, cast("FileHistory", SimpleNamespace(of=calls["of"])))
+    assert found.tolist() == calls["unknown"].tolist()
 
 
 def test_the_program_in_the_kernel_looks_where_a_write_went() -> None:

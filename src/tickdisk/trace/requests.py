@@ -101,7 +101,7 @@ def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame
             "process": calls["process"],
             "file": followed.paths.where(followed.paths.notna(), pd.Series(paths[followed.of], index=calls.index)),
             "renamed": followed.renamed,
-            "offset": _offsets(calls, kinds),
+            "offset": _offsets(calls, kinds).mask(_at_once(calls, kinds, followed)),
             "length": length.where(kinds["sized"] & (length >= 0)),
             "flags": length.where(kinds["op"].isin(["open", "rename", "link"]) & (length >= 0)).where(
                 kinds["op"] != "fallocate", calls["flags"]
@@ -148,6 +148,17 @@ def _offsets(calls: pd.DataFrame, kinds: pd.DataFrame) -> "pd.Series[int]":
     before = offset - calls["result"].clip(lower=0)
     located = offset.where(kinds["located"] & (offset >= 0))
     return located.where(~kinds["moves"], before).where(kinds["op"] != "seek", calls["result"].astype("Int64"))
+
+
+def _at_once(calls: pd.DataFrame, kinds: pd.DataFrame, followed: FileHistory) -> "pd.Series[bool]":
+    """Returns whether a call that moved the position of its open file ran at the same time as another one that did. The position
+    after the call then belongs to either, and the capture does not tell to which.
+    """
+    moving = calls[(kinds["moves"] | (kinds["op"] == "seek")) & (followed.of != CLOSED)]
+    of_file = moving.groupby(followed.of[moving.index])
+    last_end_ns = of_file["end_ns"].cummax().groupby(followed.of[moving.index]).shift()
+    both = (moving["start_ns"] < last_end_ns) | (moving["end_ns"] > of_file["start_ns"].shift(-1))
+    return both.reindex(calls.index, fill_value=False) & kinds["moves"]
 
 
 def _storing(calls: pd.DataFrame, ops: "pd.Series[str]", followed: FileHistory) -> "pd.Series[str]":

@@ -104,6 +104,12 @@ impl Call {
         self
     }
 
+    /// Returns whether the call reads or moves the position of its open file, or may do so.
+    pub fn is_on_position(&self) -> bool {
+        let has_flags = matches!(self.op, "read" | "write") && self.flags.is_some();
+        self.moves || has_flags || matches!(self.role, Role::Seek | Role::LongSeek)
+    }
+
     /// For each descriptor of a call that copies bytes: its position, that of its offset, and whether the bytes are written to it.
     pub fn copies(&self) -> [(usize, usize, bool); 2] {
         // sendfile names the target first, and gives no offset for it.

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::calls::{O_APPEND, O_DIRECT, O_DSYNC, O_SYNC, RWF_DSYNC, RWF_SYNC};
@@ -26,6 +26,10 @@ pub struct OpenFile {
     /// Flags that say how data are stored, or `UNKNOWN`.
     storing: AtomicI64,
     position: AtomicI64,
+    /// Number of calls that have begun and not ended, and that read or move the position.
+    under_way: AtomicUsize,
+    /// Whether such calls were made at the same time. The trace does not tell their order.
+    is_mixed: AtomicBool,
 }
 
 impl OpenFile {
@@ -44,7 +48,33 @@ impl OpenFile {
         let storing = AtomicI64::new(flags.map_or(UNKNOWN, |flags| flags & (O_DIRECT | O_SYNC)));
         let position = AtomicI64::new(position.unwrap_or(UNKNOWN));
         let path = path.map_or_else(OnceLock::new, OnceLock::from);
-        Self { path, contents: OnceLock::new(), appends, is_doubtful: false, storing, position }
+        let (under_way, is_mixed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { path, contents: OnceLock::new(), appends, is_doubtful: false, storing, position, under_way, is_mixed }
+    }
+
+    /// Takes in that a call on the position begins, whose end is on another line.
+    pub fn begin(&self) {
+        if self.under_way.fetch_add(1, Ordering::Relaxed) > 0 {
+            self.is_mixed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes in that such a call ends. Returns whether others were made in its time.
+    pub fn finish(&self) -> bool {
+        let is_mixed = self.is_mixed.load(Ordering::Relaxed);
+        if self.under_way.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.is_mixed.store(false, Ordering::Relaxed);
+        }
+        is_mixed
+    }
+
+    /// Takes in a call on the position that begins and ends on one line. Returns whether it was made in the time of another one.
+    pub fn pass(&self) -> bool {
+        let is_mixed = self.under_way.load(Ordering::Relaxed) > 0;
+        if is_mixed {
+            self.is_mixed.store(true, Ordering::Relaxed);
+        }
+        is_mixed
     }
 
     /// Returns the path, unless the trace does not tell it.

@@ -78,6 +78,7 @@ impl State {
             storing: storing.as_deref(),
             ..Row::default()
         };
+        let is_mixed = is_mixed(made, &target);
         let mut waits = None;
         let mut is_request = true;
         match call.role {
@@ -85,7 +86,7 @@ impl State {
             // If the call began on another line, the descriptor was closed there, and may be another file's by now.
             Role::Close if made.target.is_none() => self.process(made.thread).close(word(call.fd).map_or(-1, number)),
             Role::Duplicate | Role::Fcntl => is_request = self.duplicate(made, result, &target),
-            Role::Seek | Role::LongSeek => row.offset = self.seek(made, result, &target, output),
+            Role::Seek | Role::LongSeek => row.offset = self.seek(made, result, &target, is_mixed, output),
             Role::Map | Role::MapPages => row.offset = self.map(made, result, file.as_ref(), output),
             Role::SyncMap => {
                 let found = self.process(made.thread).mapped(row.offset.unwrap_or(0));
@@ -105,7 +106,8 @@ impl State {
             Role::Request => {
                 if let Target::File(open) = &target {
                     let place = self.place(made, result, open, row.offset);
-                    (row.offset, waits) = (place.ok(), place.err());
+                    let is_known = !is_mixed || row.offset.is_some_and(|offset| offset >= 0);
+                    (row.offset, waits) = if is_known { (place.ok(), place.err()) } else { (None, None) };
                 } else if flags.is_some_and(|flags| flags & RWF_APPEND != 0) || row.offset == Some(-1) {
                     row.offset = None;
                 }
@@ -350,8 +352,8 @@ impl State {
         copies
     }
 
-    /// Takes in a seek, and returns the position to which it led.
-    fn seek(&mut self, made: &Made, result: i64, target: &Target, output: &mut Output) -> Option<i64> {
+    /// Takes in a seek, and returns the position to which it led. If others were made in its time, what follows is not known.
+    fn seek(&mut self, made: &Made, result: i64, target: &Target, is_mixed: bool, output: &mut Output) -> Option<i64> {
         if result < 0 {
             return None;
         }
@@ -361,7 +363,7 @@ impl State {
             _ => result,
         };
         if let Target::File(open) = target {
-            open.move_to(Some(position));
+            open.move_to(Some(position).filter(|_| !is_mixed));
             if at(made.call.flags) == SEEK_END {
                 know(&self.contents(open), position - at(made.call.offset), output);
             }
@@ -384,6 +386,15 @@ impl State {
             }
         }
         Some(offset)
+    }
+}
+
+/// Returns whether other calls on the position of the same open file were made in the time of a call, so that it has no known place.
+fn is_mixed(made: &Made, target: &Target) -> bool {
+    match target {
+        Target::File(open) if made.call.is_on_position() && made.target.is_some() => open.finish(),
+        Target::File(open) if made.call.is_on_position() => open.pass(),
+        _ => false,
     }
 }
 

@@ -123,6 +123,9 @@ impl State {
             open.move_to(None);
             self.contents(open).set(None);
         }
+        if let (Some(Target::File(open)), Some(true)) = (target, call.map(Call::is_on_position)) {
+            open.finish();
+        }
         if call.is_some_and(|call| !call.op.is_empty()) {
             output.unfinished += 1;
         } else {
@@ -185,6 +188,9 @@ impl State {
         let target = target_of(process, word);
         if call.role == Role::Close {
             process.close(number(word));
+        }
+        if let (Target::File(open), true) = (&target, call.is_on_position()) {
+            open.begin();
         }
         Some(target)
     }
