@@ -1,5 +1,7 @@
 //! The clock of the times at the beginning of strace's lines.
 
+use rustc_hash::FxHashMap;
+
 use super::syntax::Stamp;
 use crate::formats::output::Output;
 
@@ -16,7 +18,9 @@ pub struct Clock {
     last_ns: i64,
     days_ns: i64,
     /// Unit of the times, which is a second with option `-t`.
-    pub tolerance_ns: i64,
+    tolerance_ns: i64,
+    /// End of the last call of each thread.
+    ends: FxHashMap<i64, i64>,
 }
 
 impl Clock {
@@ -49,5 +53,41 @@ impl Clock {
         }
         self.last_ns = ns;
         Some(ns)
+    }
+
+    /// Takes in that a call has ended. Returns its latency, and compares the times that tell it.
+    pub fn end(
+        &mut self,
+        thread: i64,
+        times: (Option<i64>, Option<i64>),
+        took_ns: Option<i64>,
+        output: &mut Output,
+    ) -> Option<i64> {
+        let between_ns = times.0.zip(times.1).map(|(start, end)| end.saturating_sub(start));
+        if let (Some(took), Some(between)) = (took_ns, between_ns)
+            && took > between.saturating_add(between / 2).saturating_add(self.tolerance_ns)
+        {
+            output.contradict("a call took longer than the times of its two lines are apart");
+        }
+        let latency_ns = took_ns.or(between_ns);
+        if let (Some(start), Some(latency)) = (times.0, latency_ns) {
+            self.ends.insert(thread, start.saturating_add(latency));
+        }
+        latency_ns
+    }
+
+    /// Compares the beginning of a call with the end of the one before it in the same thread.
+    pub fn check_order(&mut self, thread: i64, ns: Option<i64>, output: &mut Output) {
+        if let (Some(ns), Some(end)) = (ns, self.ends.get(&thread))
+            && ns.saturating_add(self.tolerance_ns) < *end
+        {
+            output.contradict("a thread's next call begins before the last one has ended");
+            self.ends.remove(&thread);
+        }
+    }
+
+    /// Takes in that a thread has ended.
+    pub fn forget(&mut self, thread: i64) {
+        self.ends.remove(&thread);
     }
 }

@@ -108,8 +108,6 @@ pub struct Strace {
     /// Thread of the line before, if its call had not ended there.
     suspended: Option<i64>,
     is_summary: bool,
-    /// End of the last call of each thread, as far as its line tells it.
-    ends: FxHashMap<i64, i64>,
 }
 
 impl Default for Strace {
@@ -129,7 +127,6 @@ impl Default for Strace {
             attached: FxHashSet::default(),
             suspended: None,
             is_summary: false,
-            ends: FxHashMap::default(),
         }
     }
 }
@@ -312,7 +309,7 @@ impl Strace {
             return;
         }
         self.living.remove(&thread);
-        self.ends.remove(&thread);
+        self.clock.forget(thread);
         self.take_pending(thread)
             .into_iter()
             .for_each(|pending| self.state.unfinished(pending.call, pending.target.as_ref(), output));
@@ -326,7 +323,7 @@ impl Strace {
             return Err(NO_SYNTAX);
         }
         let call = self.calls.get(name).copied();
-        self.check_order(thread, ns, output);
+        self.clock.check_order(thread, ns, output);
         // The line that ends the thread's call before this one is missing.
         self.take_pending(thread)
             .into_iter()
@@ -412,7 +409,7 @@ impl Strace {
             if !text.contains(&b')') {
                 return Err(NO_SYNTAX);
             }
-            self.note_end(thread, times, took(text).1, output);
+            self.clock.end(thread, times, took(text).1, output);
             match self.others.get_mut(name) {
                 Some(count) => *count += 1,
                 None => _ = self.others.insert(name.into(), 1),
@@ -427,7 +424,7 @@ impl Strace {
             return Ok(());
         }
         let end = end(rest).ok_or(NO_SYNTAX)?;
-        let latency_ns = self.note_end(thread, times, end.took_ns, output);
+        let latency_ns = self.clock.end(thread, times, end.took_ns, output);
         let made = Made { call, thread, start_ns: times.0, latency_ns, arguments: found, end, target };
         let child = self.state.made(&made, output)?;
         if let Some(child) = child {
@@ -436,37 +433,6 @@ impl Strace {
             self.release_all(output);
         }
         Ok(())
-    }
-
-    /// Returns the latency of a call, and compares the times that tell it.
-    fn note_end(
-        &mut self,
-        thread: i64,
-        times: (Option<i64>, Option<i64>),
-        took_ns: Option<i64>,
-        output: &mut Output,
-    ) -> Option<i64> {
-        let between_ns = times.0.zip(times.1).map(|(start, end)| end.saturating_sub(start));
-        if let (Some(took), Some(between)) = (took_ns, between_ns)
-            && took > between.saturating_add(between / 2).saturating_add(self.clock.tolerance_ns)
-        {
-            output.contradict("a call took longer than the times of its two lines are apart");
-        }
-        let latency_ns = took_ns.or(between_ns);
-        if let (Some(start), Some(latency)) = (times.0, latency_ns) {
-            self.ends.insert(thread, start.saturating_add(latency));
-        }
-        latency_ns
-    }
-
-    /// Compares the beginning of a call with the end of the one before it in the same thread.
-    fn check_order(&mut self, thread: i64, ns: Option<i64>, output: &mut Output) {
-        if let (Some(ns), Some(end)) = (ns, self.ends.get(&thread))
-            && ns.saturating_add(self.clock.tolerance_ns) < *end
-        {
-            output.contradict("a thread's next call begins before the last one has ended");
-            self.ends.remove(&thread);
-        }
     }
 
     /// Reads the lines of a thread that have waited until its process is known.
