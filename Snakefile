@@ -82,8 +82,10 @@ include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 
 
-# If a step failed, the paper and the page are made from what is whole, and both say what is missing.
+# If a step failed, its reason is said last. The paper and the page are made from what is whole, and both say what is missing.
 onerror:
+    for line in project.failures(log):
+        print(line, file=sys.stderr)
     if Path("results/plan.json").exists():
         folders, failed = notebooks_of_this_run()
         words = [

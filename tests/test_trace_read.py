@@ -79,6 +79,19 @@ def test_an_event_that_was_printed_twice_counts_once() -> None:
     assert (len(reading.calls), reading.lost) == (3, 2)
 
 
+def test_the_path_of_a_lost_call_is_not_another_calls() -> None:
+    made = Machine({"/log": 40, "/data": 3000})
+    for path in ("/log", "/data"):
+        made.open(made.processes[0], path, 0)
+        made.read(made.processes[0], 2, 10)
+    lines, openings = made.bpftrace, [line for line in made.bpftrace if line.startswith("@r") and ": (257, " in line]
+    assert len(openings) == 2
+    for lost, paths in enumerate((["/data"], ["/log"])):
+        reading = read_bpftrace("\n".join(line for line in lines if line != openings[lost]).encode())
+        assert list(reading.calls["path"].dropna()) == paths
+        assert list(reading.calls.loc[reading.calls["path"].notna(), "number"]) == [CALLS["openat"].number]
+
+
 def test_what_bpftrace_says_itself_is_no_reject() -> None:
     own = [
         "Attaching 24 probes...",

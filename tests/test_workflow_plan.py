@@ -136,8 +136,9 @@ def test_no_live_cell_runs_again_whatever_makes_snakemake_run_steps_again(folder
 
 def test_a_step_that_failed_runs_again_after_its_remains_were_kept(folder: Path) -> None:
     (folder / "results/checked.json").unlink()
-    code, _ = forks().run(folder, "--keep-incomplete", "results/checked.json")
+    code, output = forks().run(folder, "--keep-incomplete", "results/checked.json")
     assert code == 1, "the files that it reads are empty here"
+    assert "a step failed, and the last line of results/logs/check.log is: tickdisk: " in output
     assert planned(folder)["check"] == 1
 
 

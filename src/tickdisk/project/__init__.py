@@ -7,6 +7,7 @@ locks a results folder, so that no second workflow works in it at the same time.
 
 from tickdisk.project.built import TOOLCHAINS, Toolchains
 from tickdisk.project.claim import claim
+from tickdisk.project.failures import failures
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
 from tickdisk.project.plan import KeptPlan, Plan, read_plan, scale_of, write_plan
 from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, left_out
@@ -23,6 +24,7 @@ __all__ = [
     "Project",
     "Toolchains",
     "claim",
+    "failures",
     "kept",
     "left_out",
     "read_plan",

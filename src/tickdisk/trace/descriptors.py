@@ -215,7 +215,7 @@ class _Follower:
     def _by_path(self, row: Any, state: _Process, call: Call, name: str) -> None:
         path = self._path(state, row.fd if call.fd is not None else AT_FDCWD, row.path)
         if call.op == "symlink" and path is not None:
-            renamed = _absolute(state, posixpath.dirname(path), row.to or "")
+            renamed = _absolute(state, posixpath.dirname(path), row.to if isinstance(row.to, str) else "")
         else:
             # The folder's descriptor is an argument of 32 bits.
             folder = (row.third + (1 << 31)) % (1 << 32) - (1 << 31) if call.offset is not None else AT_FDCWD

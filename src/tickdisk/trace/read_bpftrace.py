@@ -29,6 +29,11 @@ _OFF = re.compile(rb"^@off\[(\d+)\]: \((-?\d+(?:, -?\d+){4})\)$", re.MULTILINE)
 _EVENTS = re.compile(rb"^@events: (\d+)$", re.MULTILINE)
 _OTHER = re.compile(rb"@(?:woken|known|path|to|busy)\[.*\]: .*|@(?:half|turned): \d+|Attaching \d+ probes\.\.\.|")
 _FLAGGED = [call.number for call in CALLS.values() if call.flags is not None or call.copies is not None]
+_WITH_TEXT = {
+    "path": [call.number for call in CALLS.values() if call.path is not None],
+    "to": [call.number for call in CALLS.values() if call.to is not None],
+}
+"""For each kind of text that is printed at the end of a call, the numbers of the calls that have one."""
 _HALF = 32
 """Number of bits of a descriptor, above which a call has its flags."""
 _FREQUENT = (b"@r0[", b"@r1[", b"@w0[", b"@w1[")
@@ -59,8 +64,8 @@ def read_bpftrace(raw: bytes) -> Reading:
     words = calls["fd"].to_numpy(np.int64)
     calls["flags"] = np.where(calls["number"].isin(_FLAGGED), words >> _HALF, 0)
     calls["fd"] = words.astype(np.int32).astype(np.int64)
-    for name in ("path", "to"):
-        calls[name] = _texts(calls, reading.of(name))
+    for name, numbers in _WITH_TEXT.items():
+        calls[name] = _texts(calls[calls["number"].isin(numbers)], reading.of(name)).reindex(calls.index)
     return reading
 
 
@@ -98,7 +103,10 @@ def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":
-    """Returns the text printed at the end of each call, or None. A text belongs to its thread's last call before it."""
+    """Returns the text printed at the end of each of the calls that have one, or None where none arrived.
+
+    A text belongs to its thread's last call before it. If the line of a call is lost, its text comes second for the call before.
+    """
     begun = calls[["thread", "start_ns"]].assign(row=calls.index)
     of = pd.merge_asof(
         lines[["thread", "ns", "text"]], begun, left_on="ns", right_on="start_ns", by="thread", allow_exact_matches=False
@@ -106,7 +114,7 @@ def _texts(calls: pd.DataFrame, lines: pd.DataFrame) -> "pd.Series[str]":
     return (
         pd.Series(of["text"].to_numpy(), index=of["row"].astype(np.int64), dtype=object)
         .groupby(level=0)
-        .last()
+        .first()
         .reindex(calls.index)
     )
 
