@@ -68,6 +68,7 @@ class Machine:
     strace: list[str] = field(default_factory=list)
     now_ns: int = STARTED_NS + 1000
     next_pid: int = FIRST
+    has_rings: bool = False
 
     def __post_init__(self) -> None:
         table = {0: (Opened(None), False), 1: (Opened("/log", append=True), False), 2: (Opened("/data", position=5), True)}
@@ -86,7 +87,13 @@ class Machine:
 
     def facts(self, tool: str) -> dict[str, Any]:
         common = {"tool": tool, "version": "0", "processes": [self.snapshot], "started_ns": STARTED_NS, "ended_ns": self.now_ns}
-        own = {"clock_offset_ns": 0, "lost_printed": 0, "missing": [], "faults": "filemap:mm_filemap_fault"}
+        own = {
+            "clock_offset_ns": 0,
+            "lost_printed": 0,
+            "missing": [],
+            "faults": "filemap:mm_filemap_fault",
+            "has_rings": self.has_rings,
+        }
         return common | (own if tool == "bpftrace" else {"sizes": self.sizes})
 
     def write(self, folder: Path, tool: str, lines: list[str] | None = None) -> trace.RawCapture:

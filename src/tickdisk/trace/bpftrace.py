@@ -16,6 +16,7 @@ from pathlib import Path
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.tracefs import with_tracefs
+from tickdisk.trace.calls import RING_POINT
 from tickdisk.trace.cgroup import hierarchy
 from tickdisk.trace.output import Ending
 from tickdisk.trace.program import MAP_ENTRIES, REQUIRED_TRACEPOINTS, TEXT_BYTES, fault_point, missing, points, program
@@ -67,6 +68,8 @@ class BpftraceEnding(Ending):
     """The tracepoints that this kernel lacks."""
     faults: str | None
     """The tracepoint of page faults, if there is one."""
+    has_rings: bool
+    """Whether requests to io_uring were captured."""
 
 
 class Bpftrace:
@@ -135,6 +138,7 @@ class Bpftrace:
             lost_printed=sum(map(int, _LOST.findall(log))),
             missing=self._missing,
             faults=self._faults,
+            has_rings=RING_POINT not in self._missing,
         )
 
     @property

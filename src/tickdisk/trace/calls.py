@@ -106,6 +106,22 @@ CALLS: dict[str, Call] = {
 }
 """The captured calls by name. The program in the kernel compares in this order, so that the most frequent calls are first."""
 
+RING_CALLS = {
+    "io_uring_readv": Call(1001, "read", fd=0, offset=2, flags=3),
+    "io_uring_writev": Call(1002, "write", fd=0, offset=2, flags=3),
+    "io_uring_fsync": Call(1003, "sync", fd=0),
+    "io_uring_read_fixed": Call(1004, "read", fd=0, length=1, offset=2, flags=3),
+    "io_uring_write_fixed": Call(1005, "write", fd=0, length=1, offset=2, flags=3),
+    "io_uring_read": Call(1022, "read", fd=0, length=1, offset=2, flags=3),
+    "io_uring_write": Call(1023, "write", fd=0, length=1, offset=2, flags=3),
+    "io_uring_fdatasync": Call(1103, "sync", fd=0),
+}
+"""Requests to io_uring by name, as if they were system calls. The number is `RING` plus the kernel's number of the operation. An
+fsync that stores only data has 100 more. The buffers of readv and writev are not looked at, so their lengths are not known."""
+RING = 1000
+RING_POINT = "io_uring:io_uring_submit_req"
+"""Tracepoint of the submissions to io_uring. Kernels that lack it arrange the requests otherwise in memory."""
+
 ATTRIBUTE_CALLS = {
     "chmod": 90,
     "fchmod": 91,

@@ -104,7 +104,9 @@ def _of_bpftrace(raw: RawCapture) -> _Parsed:
     reading = read_bpftrace(raw.text)
     reading.convert(lambda times: times - facts["clock_offset_ns"])
     followed = follow(reading, facts["processes"])
-    requests, left_out, lacks = request_rows(reading, followed, faults=facts.get("faults"), window=(started_ns, ended_ns))
+    requests, left_out, lacks = request_rows(
+        reading, followed, faults=facts.get("faults"), has_rings=facts.get("has_rings", False), window=(started_ns, ended_ns)
+    )
     if writable := _writable_mappings(requests, facts["processes"]):
         lacks[_WRITABLE] = writable
     names = reading.of("thread")[["thread", "ns", "text"]]

@@ -4,7 +4,19 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tickdisk.trace.calls import CALLS, CLONING, FCNTLS, NOT_FOLLOWED, O_APPEND, RWF_APPEND, RWF_NOAPPEND, Call
+from tickdisk.trace.calls import (
+    CALLS,
+    CLONING,
+    FCNTLS,
+    NOT_FOLLOWED,
+    O_APPEND,
+    RING,
+    RING_CALLS,
+    RING_POINT,
+    RWF_APPEND,
+    RWF_NOAPPEND,
+    Call,
+)
 
 TEXT_BYTES = 200
 """Greatest number of bytes of a path that bpftrace 0.17 copies. The rest of a longer path is lost."""
@@ -17,6 +29,7 @@ FAULT_POINTS = ("filemap:mm_filemap_fault", "filemap:mm_filemap_add_to_page_cach
 
 The first is passed at every fault on a file. Older kernels lack it. The second is passed whenever a page enters the page cache.
 """
+_RING_POINTS = (RING_POINT, "io_uring:io_uring_complete")
 REQUIRED_TRACEPOINTS = frozenset({"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "sched:sched_switch"})
 """Tracepoints without which a capture is not possible."""
 _TEMPLATE = Path(__file__).with_name("capture.bt")
@@ -65,6 +78,8 @@ def missing(present: Iterable[str]) -> list[str]:
 def program(cgroup: int, present: Iterable[str]) -> str:
     """Returns the program for the cgroup with this inode number. Tracepoints that are not `present` are left out."""
     there = set(present) - (set(FAULT_POINTS) - {fault_point(present)})
+    if RING_POINT not in there:
+        there -= set(_RING_POINTS)
     blocks = []
     for block in _filled(cgroup).split("\n\n"):
         attached = ",\n".join(f"tracepoint:{point}" for point in _POINT.findall(block) if point in there)
@@ -78,6 +93,7 @@ def _filled(cgroup: int) -> str:
     for word, value in (
         ("CGROUP", str(cgroup)),
         ("POINTERS", _pointers()),
+        ("RING_TRANSFERS", _is("$id", (call.number - RING for call in RING_CALLS.values() if call.op != "sync"))),
         ("CALLS", _calls()),
         ("PATH_POINTS", _exits("path")),
         ("TO_POINTS", _exits("to")),

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from tickdisk.trace.calls import CALLS
+from tickdisk.trace.calls import CALLS, RING_CALLS
 from tickdisk.trace.program import FAULT, TEXT_BYTES
 from tickdisk.trace.reading import (
     CALL_COLUMNS,
@@ -27,8 +27,10 @@ _EVENT = re.compile(
 _UNDER_WAY = re.compile(rb"^@call\[(\d+)\]: \((\d+)(?:, \d+){7}\)$", re.MULTILINE)
 _OFF = re.compile(rb"^@off\[(\d+)\]: \((-?\d+(?:, -?\d+){4})\)$", re.MULTILINE)
 _EVENTS = re.compile(rb"^@events: (\d+)$", re.MULTILINE)
+_RING = re.compile(rb"^@ring\[\d+\]: \(.*\)$", re.MULTILINE)
+_APART = re.compile(rb"^@apart: (\d+)$", re.MULTILINE)
 _OTHER = re.compile(rb"@(?:woken|known|path|to|busy)\[.*\]: .*|@(?:half|turned): \d+|Attaching \d+ probes\.\.\.|")
-_FLAGGED = [call.number for call in CALLS.values() if call.flags is not None or call.copies is not None]
+_FLAGGED = [call.number for call in (CALLS | RING_CALLS).values() if call.flags is not None or call.copies is not None]
 _WITH_TEXT = {
     "path": [call.number for call in CALLS.values() if call.path is not None],
     "to": [call.number for call in CALLS.values() if call.to is not None],
@@ -56,10 +58,12 @@ def read_bpftrace(raw: bytes) -> Reading:
         waits=waits,
         events=events,
         lost=max(0, sum(map(int, _EVENTS.findall(raw))) - len(calls) - len(faults) - int((waits["end_ns"] > 0).sum())),
-        unfinished=len(set(map(_pair, _UNDER_WAY.findall(raw))) - set(zip(calls["thread"], calls["start_ns"], strict=True))),
+        unfinished=len(set(map(_pair, _UNDER_WAY.findall(raw))) - set(zip(calls["thread"], calls["start_ns"], strict=True)))
+        + len(_RING.findall(raw)),
         rejects=_rejects(raw, len(found_requests) + len(found_waits)),
         lines=raw.count(b"\n"),
         cut_paths=sum(len(event.text.encode()) >= TEXT_BYTES - 1 for event in events),
+        ring_others=sum(map(int, _APART.findall(raw))),
     )
     words = calls["fd"].to_numpy(np.int64)
     calls["flags"] = np.where(calls["number"].isin(_FLAGGED), words >> _HALF, 0)
@@ -124,5 +128,5 @@ def _rejects(raw: bytes, read: int) -> list[str]:
     lines = raw.split(b"\n")
     frequent = [line for line in lines if line.startswith(_FREQUENT)]
     doubtful = [line for line in lines if not line.startswith(_FREQUENT)] + (frequent if len(frequent) != read else [])
-    patterns = (_EVENT, _UNDER_WAY, _OFF, _EVENTS, _OTHER, _REQUEST, _WAIT)
+    patterns = (_EVENT, _UNDER_WAY, _OFF, _EVENTS, _RING, _APART, _OTHER, _REQUEST, _WAIT)
     return [text(line) for line in doubtful if not any(pattern.fullmatch(line) for pattern in patterns)]

@@ -88,6 +88,8 @@ class Reading:
     lines: int = 0
     cut_paths: int = 0
     """Number of paths that the tool cut off because they were too long. Their files are named by the part that arrived."""
+    ring_others: int = 0
+    """Number of requests to io_uring of operations that are not in `RING_CALLS`."""
 
     def convert(self, clock: Callable[[Integers], Integers]) -> None:
         """Converts all times, in ns, to another clock. A time of 0 means that there is none, and is not changed."""

@@ -6,7 +6,17 @@ import numpy as np
 import pandas as pd
 
 from tickdisk.foundation.storing import FLAGS, storing
-from tickdisk.trace.calls import AT_REMOVEDIR, CALLS, F_DUPFD, F_DUPFD_CLOEXEC, FILE_ONLY_CALLS, NOT_FOLLOWED
+from tickdisk.trace.calls import (
+    AT_REMOVEDIR,
+    CALLS,
+    F_DUPFD,
+    F_DUPFD_CLOEXEC,
+    FILE_ONLY_CALLS,
+    NOT_FOLLOWED,
+    O_APPEND,
+    RING_CALLS,
+    RWF_APPEND,
+)
 from tickdisk.trace.descriptors import CLOSED, FileHistory
 from tickdisk.trace.program import FAULT_POINTS
 from tickdisk.trace.reading import Reading
@@ -18,6 +28,7 @@ _MINOR_BITS = 20
 _LOCATED = {"read", "write", "sync", "mmap", "fallocate"}
 """Kinds of requests for which `Call.offset`, if the call has it, is a place in the file."""
 _ATTRIBUTES = "calls that change the owner, mode, times or attributes of files, or make special files, and are in no request"
+_RINGS = [call.number for call in RING_CALLS.values()]
 _COPIES = [call.number for call in CALLS.values() if call.copies is not None]
 _KINDS = pd.DataFrame(
     [
@@ -31,7 +42,7 @@ _KINDS = pd.DataFrame(
             call.moves,
             name in FILE_ONLY_CALLS,
         )
-        for name, call in CALLS.items()
+        for name, call in (CALLS | RING_CALLS).items()
     ]
     + [(number, name, "", False, False, False, False, False) for name, number in NOT_FOLLOWED.items()],
     columns=["number", "call", "op", "located", "sized", "by_fd", "moves", "only_files"],
@@ -39,14 +50,14 @@ _KINDS = pd.DataFrame(
 
 
 def request_rows(
-    reading: Reading, followed: FileHistory, *, faults: str | None, window: tuple[int, int]
+    reading: Reading, followed: FileHistory, *, faults: str | None, has_rings: bool, window: tuple[int, int]
 ) -> tuple[pd.DataFrame, LeftOut, dict[str, int]]:
     """Makes the rows of the requests table from the calls and the page faults that began in the `window`.
 
     The rows lack seq, level, thread_name and data. The counts are those of the summary for what is left out, and those of what
     happened and is no row, by kind. `faults` is the
     tracepoint of faults. If it is not the one that every fault passes, a fault in a system call is no request, because the call
-    may have caused it. Times are in the clock of `reading`.
+    may have caused it. `has_rings` says whether requests to io_uring were captured. Times are in the clock of `reading`.
     """
     called, no_file = _call_rows(reading.calls, followed)
     copied = _copy_rows(reading.calls, followed)
@@ -59,13 +70,15 @@ def request_rows(
     known = since.notna() & (rows["start_ns"] >= since.fillna(0))
     inside = rows["start_ns"].between(*window)
     request = inside & (rows["op"] != "")
-    apart = rows[known & inside & rows["call"].isin([*NOT_FOLLOWED, "ioctl"])]
+    enters = rows["call"] == "io_uring_enter"
+    apart = rows[known & inside & rows["call"].isin([*NOT_FOLLOWED, "ioctl"]) & ~(enters & has_rings)]
     left_out = LeftOut(
         not_files=int((known & request & no_file).sum()),
         other_processes=int((~known & request).sum()),
         not_followed={str(name): int(count) for name, count in apart["call"].value_counts().items()},
     )
-    return rows[known & request & ~no_file], left_out, _lacks(apart)
+    others = {"requests to io_uring that neither read, write nor sync, and are in no request": reading.ring_others}
+    return rows[known & request & ~no_file], left_out, _lacks(apart) | {kind: n for kind, n in others.items() if n}
 
 
 def _lacks(calls: pd.DataFrame) -> dict[str, int]:
@@ -101,7 +114,7 @@ def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame
             "process": calls["process"],
             "file": followed.paths.where(followed.paths.notna(), pd.Series(paths[followed.of], index=calls.index)),
             "renamed": followed.renamed,
-            "offset": _offsets(calls, kinds).mask(_at_once(calls, kinds, followed)),
+            "offset": _offsets(calls, kinds).mask(_at_once(calls, kinds, followed) | _appends_in_rings(calls, kinds, followed)),
             "length": length.where(kinds["sized"] & (length >= 0)),
             "flags": length.where(kinds["op"].isin(["open", "rename", "link"]) & (length >= 0)).where(
                 kinds["op"] != "fallocate", calls["flags"]
@@ -112,7 +125,8 @@ def _call_rows(calls: pd.DataFrame, followed: FileHistory) -> tuple[pd.DataFrame
         }
     )
     _fill_msync(rows, calls, followed)
-    return rows, kinds["by_fd"] & (followed.of == CLOSED) & ~(kinds["only_files"] & (calls["result"] >= 0))
+    is_registered = calls["number"].isin(_RINGS) & (calls["fd"] < 0)
+    return rows, kinds["by_fd"] & (followed.of == CLOSED) & ~(kinds["only_files"] & (calls["result"] >= 0)) & ~is_registered
 
 
 def _copy_rows(calls: pd.DataFrame, followed: FileHistory) -> pd.DataFrame:
@@ -159,6 +173,12 @@ def _at_once(calls: pd.DataFrame, kinds: pd.DataFrame, followed: FileHistory) ->
     last_end_ns = of_file["end_ns"].cummax().groupby(followed.of[moving.index]).shift()
     both = (moving["start_ns"] < last_end_ns) | (moving["end_ns"] > of_file["start_ns"].shift(-1))
     return both.reindex(calls.index, fill_value=False) & kinds["moves"]
+
+
+def _appends_in_rings(calls: pd.DataFrame, kinds: pd.DataFrame, followed: FileHistory) -> "pd.Series[bool]":
+    """Returns whether a call is a request to io_uring that appends, whose place the kernel decides after the submission."""
+    opened = np.array([*((opened.flags & O_APPEND) > 0 for opened in followed.opened), False])[followed.of]
+    return calls["number"].isin(_RINGS) & (kinds["op"] == "write") & (opened | ((calls["flags"] & RWF_APPEND) > 0))
 
 
 def _storing(calls: pd.DataFrame, ops: "pd.Series[str]", followed: FileHistory) -> "pd.Series[str]":
