@@ -2,18 +2,48 @@
 
 import itertools
 import os
+import sys
 import threading
 import time
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from tickdisk.foundation import host
+from tickdisk.foundation import clock, host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run import traffic
 from tickdisk.run.contract import _budget_clause
 from tickdisk.run.record import CpuRecorder
+
+
+@pytest.mark.parametrize(
+    ("recorder", "rows", "row"),
+    [
+        (CpuRecorder(), "_rows", (1, "server", 2)),
+        (clock.Sampler(), "_samples", {"monotonic_ns": 1}),
+    ],
+)
+def test_a_table_can_be_taken_while_samples_are_added(recorder: Any, rows: str, row: object) -> None:
+    setattr(recorder, rows, [row] * 100)
+    is_done = threading.Event()
+
+    def add() -> None:
+        while not is_done.wait(1e-5):
+            getattr(recorder, rows).append(row)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    adder = threading.Thread(target=add)
+    adder.start()
+    try:
+        lengths = [len(recorder.table()) for _ in range(300)]
+    finally:
+        is_done.set()
+        adder.join()
+        sys.setswitchinterval(before)
+    assert lengths == sorted(lengths)
 
 
 def test_rows_of_two_threads_are_in_order_of_time(monkeypatch: pytest.MonkeyPatch) -> None:

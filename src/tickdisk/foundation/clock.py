@@ -69,7 +69,7 @@ class Sampler:
 
     def table(self) -> pd.DataFrame:
         """Returns the samples so far. A row is a sample, and the columns are the keys of `sample`."""
-        return pd.DataFrame(self._samples)
+        return pd.DataFrame(self._samples.copy())  # pandas looks at a list more than once, and the thread goes on
 
     def _watch(self) -> None:
         while not self._stop.wait(self._period_s):

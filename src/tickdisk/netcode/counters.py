@@ -56,11 +56,11 @@ class Counters:
         bytes and datagrams of the server's device in both directions (`sent_bytes`, `sent_datagrams`, `received_bytes`,
         `received_datagrams`). The bytes of a plain pair include the 14 bytes of the Ethernet header.
         """
-        return pd.DataFrame(self._rows)
+        return pd.DataFrame(self._rows.copy())  # pandas looks at a list more than once, and the thread goes on
 
     def threads(self) -> pd.DataFrame:
         """Returns one row per reading and thread: `at_ns`, `part` (server, clients or link), `thread` and its `cpu_ns` so far."""
-        return pd.DataFrame(self._threads, columns=["at_ns", "part", "thread", "cpu_ns"])
+        return pd.DataFrame(self._threads.copy(), columns=["at_ns", "part", "thread", "cpu_ns"])
 
     def _watch(self) -> None:
         try:

@@ -49,7 +49,8 @@ class CpuRecorder:
 
     def table(self) -> pd.DataFrame:
         """Returns the samples so far: monotonic_ns, process (its name), and cpu_ns, its CPU time since its start."""
-        return pd.DataFrame(self._rows, columns=["monotonic_ns", "process", "cpu_ns"])
+        # The recorder's thread goes on, and pandas looks at a list more than once. A copy stays as it is.
+        return pd.DataFrame(self._rows.copy(), columns=["monotonic_ns", "process", "cpu_ns"])
 
     def _watch(self) -> None:
         while not self._stop.wait(_PERIOD_S):
