@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::biosnoop::operation;
-use super::number::{seconds_ns, signed, split_at_byte, unsigned, words};
+use super::number::{find, seconds_ns, signed, split_at_byte, unsigned, words};
 use super::output::Output;
 use super::table::Row;
 use super::{COMMENTS, EMPTY, Format, Reader};
@@ -138,7 +138,7 @@ impl Reader for Blkparse {
 impl Blkparse {
     /// Marks the request of the device from which one is passed on, as `<- (253,0) 1000` says.
     fn remap(&mut self, rest: &[u8]) {
-        let from = memchr::memmem::find(rest, b"<- (").and_then(|at| split_at_byte(&rest[at + 4..], b')'));
+        let from = find(rest, b"<- (").and_then(|at| split_at_byte(&rest[at + 4..], b')'));
         let Some((device, sector)) = from else { return };
         let (Some(device), Some(sector)) = (self.devices.get_mut(device), words(sector).next().and_then(unsigned)) else {
             return;
@@ -316,11 +316,11 @@ fn parsed(line: &[u8]) -> Result<Event<'_>, &'static str> {
 /// The kernel's tracer says so between events and in its head, blktrace in its summary, and blkparse in its own.
 fn lost_events(line: &[u8]) -> Option<u64> {
     let after = |begin: &[u8], word: &[u8]| {
-        let at = memchr::memmem::find(line, word).filter(|_| line.trim_ascii_start().starts_with(begin))? + word.len();
+        let at = find(line, word).filter(|_| line.trim_ascii_start().starts_with(begin))? + word.len();
         let digits = line[at..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b',');
         unsigned(&digits.copied().filter(|byte| *byte != b',').collect::<Vec<_>>()).map(i64::unsigned_abs)
     };
-    if let Some(at) = memchr::memmem::find(line, WRITTEN).filter(|_| line.starts_with(b"#")) {
+    if let Some(at) = find(line, WRITTEN).filter(|_| line.starts_with(b"#")) {
         let (kept, all) = split_at_byte(&line[at + WRITTEN.len()..], b'/')?;
         return Some(words(all).next().and_then(unsigned)?.abs_diff(unsigned(kept)?));
     }

@@ -27,8 +27,6 @@ pub const OLD_LATENCIES: Format = Format {
     level: "syscall",
     reader: || Box::new(Latencies { is_old: true, ..Latencies::default() }),
 };
-/// Largest number of columns of a latency log.
-const MOST_COLUMNS: usize = 8;
 const OTHER_COLUMNS: &str = "has another number of columns than a latency log";
 /// Time in ms since 1970 that tells fio's option `log_unix_epoch` from a time since the beginning of a run.
 const UNIX_MS: i64 = 100_000_000_000;
@@ -167,6 +165,8 @@ struct Latencies {
     /// Whether the fifth column is an offset, and not a priority, because fio did not write priorities.
     is_old: bool,
     is_unix: bool,
+    /// Whether the meaning of the fifth column has been said.
+    is_said: bool,
 }
 
 impl Reader for Latencies {
@@ -175,32 +175,32 @@ impl Reader for Latencies {
             output.skip(EMPTY);
             return Ok(());
         }
-        let mut columns = [&b""[..]; MOST_COLUMNS];
-        let mut count = 0;
-        for column in line.split(|byte| *byte == b',') {
-            *columns.get_mut(count).ok_or(OTHER_COLUMNS)? = column.trim_ascii();
-            count += 1;
-        }
-        let at = |place: usize| unsigned(columns[place]);
-        let (Some(ms), Some(latency_ns), Some(direction), Some(length)) = (at(0), at(1), at(2), at(3)) else {
+        let mut columns = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        let mut number = || columns.next().and_then(unsigned);
+        let (Some(ms), Some(latency_ns), Some(direction), Some(length)) = (number(), number(), number(), number()) else {
             return Err("lacks the columns of a latency log");
         };
-        if length == 0 || direction > 2 && length <= 2 && at(4) == Some(0) {
+        let (fifth, sixth, seventh) = (columns.next(), columns.next(), columns.next());
+        if columns.next().is_some() {
+            return Err(OTHER_COLUMNS);
+        }
+        if length == 0 || direction > 2 && length <= 2 && fifth.and_then(unsigned) == Some(0) {
             // With log_window_value=both, an average and a maximum are before the direction.
             output.refusal = Some(AVERAGES);
             return Ok(());
         }
-        let offset = match (count, self.is_old) {
-            (4, _) => {
-                output.refusal = Some(
-                    "the log has four columns, as older versions of fio write it, and may be in us or ns; write it with fio 3",
-                );
-                return Ok(());
+        let Some(fifth) = fifth else {
+            output.refusal =
+                Some("the log has four columns, as older versions of fio write it, and may be in us or ns; write it with fio 3");
+            return Ok(());
+        };
+        let offset = match (sixth.is_some(), self.is_old) {
+            (false, true) | (true, false) => Some(unsigned(fifth).ok_or("has an offset that is no number")?),
+            (true, true) => return Err(OTHER_COLUMNS),
+            (false, false) if is_priority(fifth) => None,
+            (false, false) => {
+                return Err("has a fifth column that is no priority; the format fio-latencies-3.27 has offsets there");
             }
-            (5, true) | (6 | 7, false) => Some(at(4).ok_or("has an offset that is no number")?),
-            (5, false) if is_priority(columns[4]) => None,
-            (5, false) => return Err("has a fifth column that is no priority; the format fio-latencies-3.27 has offsets there"),
-            _ => return Err(OTHER_COLUMNS),
         };
         let op: &[u8] = match direction {
             0 => b"read",
@@ -208,8 +208,8 @@ impl Reader for Latencies {
             2 => b"discard",
             _ => return Err("has a direction that is neither 0, 1 nor 2"),
         };
-        self.say(count, ms, output);
-        let issued_ns = at(6).filter(|ns| *ns > 0 && !self.is_unix);
+        self.say(sixth.is_none(), ms, output);
+        let issued_ns = seventh.and_then(unsigned).filter(|ns| *ns > 0 && !self.is_unix);
         let row = Row {
             op,
             start_ns: issued_ns.or_else(|| ms.checked_mul(1_000_000).map(|ns| ns - latency_ns)),
@@ -230,9 +230,9 @@ impl Reader for Latencies {
 
 impl Latencies {
     /// Says how a line is understood that can be understood in two ways.
-    fn say(&mut self, columns: usize, ms: i64, output: &mut Output) {
+    fn say(&mut self, has_five: bool, ms: i64, output: &mut Output) {
         self.is_unix |= ms >= UNIX_MS;
-        if columns == 5 && !output.facts.contains_key("choice") {
+        if has_five && !std::mem::replace(&mut self.is_said, true) {
             let choice = if self.is_old {
                 "the fifth column is taken for the offset, which fio up to 3.27 wrote there with log_offset"
             } else {

@@ -1,5 +1,8 @@
 //! Numbers as traces write them. Every function returns `None` for text that is not wholly such a number, and never rounds.
 
+/// The powers of ten from 1 to 10^9.
+const POWERS: [i64; 10] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+
 /// Parses an integer without a sign, of at most 18 digits.
 pub fn unsigned(text: &[u8]) -> Option<i64> {
     if text.is_empty() || text.len() > 18 {
@@ -24,8 +27,10 @@ pub fn decimal(text: &[u8], places: usize) -> Option<i64> {
     if point.is_some() && fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let fraction = (0..places).fold(0, |value, at| value * 10 + i64::from(fraction.get(at).map_or(0, |digit| digit - b'0')));
-    unsigned(whole)?.checked_mul(10_i64.checked_pow(u32::try_from(places).ok()?)?)?.checked_add(fraction)
+    let kept = &fraction[..fraction.len().min(places)];
+    let digits = kept.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    let power = |places: usize| POWERS.get(places).copied();
+    unsigned(whole)?.checked_mul(power(places)?)?.checked_add(digits * power(places - kept.len())?)
 }
 
 /// Parses a number of nanoseconds from seconds with a decimal point.
@@ -53,6 +58,16 @@ pub fn days(text: &[u8]) -> Option<i64> {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year / 4 - year / 100 + year / 400;
     Some(year * 365 + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468)
+}
+
+/// Returns the place of the first occurrence of a short word. To prepare a search for it would take longer than the search.
+pub fn find(text: &[u8], word: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(word[0], text).find(|at| text[*at..].starts_with(word))
+}
+
+/// Returns the place of the last occurrence of a short word.
+pub fn rfind(text: &[u8], word: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(word[0], text).find(|at| text[*at..].starts_with(word))
 }
 
 /// Splits a text at the first occurrence of a byte, which is in neither part.

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::number::{decimal, split_at_byte, unsigned, words};
+use super::number::{decimal, find, rfind, split_at_byte, unsigned, words};
 use super::output::Output;
 use super::strace::{STACKS, Strace};
 use super::{EMPTY, Format, Reader};
@@ -129,7 +129,7 @@ impl Perf {
 fn head(text: &[u8]) -> Option<Head<'_>> {
     let (time, rest) = text.split_at(memchr::memchr(b' ', text)?);
     let rest = rest.trim_ascii_start().strip_prefix(b"(")?;
-    let (took, rest) = rest.split_at(memchr::memmem::find(rest, b"):")?);
+    let (took, rest) = rest.split_at(find(rest, b"):")?);
     let rest = rest[2..].strip_prefix(b" ").unwrap_or(&rest[2..]);
     let start_ns = if time == b"?" { None } else { Some(time_ns(time)?) };
     let took = took.trim_ascii();
@@ -181,7 +181,7 @@ fn result(text: &[u8]) -> Option<(&[u8], &[u8])> {
         // In a new process perf does not print the result of clone, which is 0.
         return Some((inside.trim_ascii_end().strip_suffix(b")")?, b"0"));
     }
-    memchr::memmem::rfind_iter(text, b"= ").find_map(|at| {
+    memchr::memrchr_iter(b'=', text).filter(|at| text[at + 1..].starts_with(b" ")).find_map(|at| {
         let inside = text[..at].trim_ascii_end().strip_suffix(b")")?;
         Some((inside, text[at + 2..].trim_ascii()))
     })
@@ -226,8 +226,8 @@ fn names(call: &[u8]) -> &'static [&'static [u8]] {
 /// Writes the arguments of a call as strace does.
 fn translated(call: &[u8], inside: &[u8]) -> Vec<u8> {
     // Newer versions print the content of a buffer, which may have anything in it, and not its address.
-    let content = memchr::memmem::find(inside, BUFFER).filter(|at| !is_address(&inside[at + BUFFER.len()..]));
-    let end = content.and_then(|_| memchr::memmem::rfind(inside, b", count: "));
+    let content = find(inside, BUFFER).filter(|at| !is_address(&inside[at + BUFFER.len()..]));
+    let end = content.and_then(|_| rfind(inside, b", count: "));
     let plain = match (content, end) {
         (Some(from), Some(to)) => Cow::Owned([&inside[..from], &inside[to.max(from)..]].concat()),
         _ => Cow::Borrowed(inside),
@@ -282,7 +282,7 @@ fn parts(text: &[u8]) -> Vec<&[u8]> {
 }
 
 fn named(part: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = memchr::memmem::find(part, b": ")?;
+    let at = find(part, b": ")?;
     Some((&part[..at], part[at + 2..].trim_ascii()))
 }
 

@@ -13,7 +13,7 @@ mod syntax;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::number::words;
+use super::number::{find, words};
 use super::output::Output;
 use super::{EMPTY, Format, Reader};
 use calls::{Call, Role};
@@ -181,7 +181,7 @@ impl Strace {
             output.skip(kind);
             return Ok(());
         }
-        if let Some(at) = memchr::memmem::find(line, b"strace: Process ").filter(|_| line.ends_with(b" attached")) {
+        if let Some(at) = find(line, b"strace: Process ").filter(|_| line.ends_with(b" attached")) {
             self.message(&line[at..]);
             self.broken = line[..at].to_vec();
             output.skip("messages of strace");
@@ -339,7 +339,7 @@ impl Strace {
         }
         if let Some(other) = pid_changed(text) {
             // The thread goes on under the number of its process, and the line that ends this call has that number.
-            let text = &text[..memchr::memmem::find(text, b"<pid changed").unwrap_or(text.len())];
+            let text = &text[..find(text, b"<pid changed").unwrap_or(text.len())];
             self.state.take_over(thread, other);
             self.take_pending(other)
                 .into_iter()
@@ -352,7 +352,7 @@ impl Strace {
 
     fn resumed(&mut self, thread: i64, ns: Option<i64>, body: &[u8], output: &mut Output) -> Result<(), &'static str> {
         let rest = body.strip_prefix(b"<... ").ok_or(NO_SYNTAX)?;
-        let at = memchr::memmem::find(rest, b" resumed>").ok_or(NO_SYNTAX)?;
+        let at = find(rest, b" resumed>").ok_or(NO_SYNTAX)?;
         let (name, text) = (&rest[..at], &rest[at + b" resumed>".len()..]);
         if self.pending.get(&thread).is_none_or(|pending| pending.name != name) {
             if name != b"???" {
@@ -417,7 +417,7 @@ impl Strace {
             return Ok(());
         };
         let (found, rest) = arguments(text);
-        let is_gone = text.ends_with(b">") && memchr::memmem::find(text, b"<ptrace(").is_some();
+        let is_gone = text.ends_with(b">") && find(text, b"<ptrace(").is_some();
         let rest = if is_gone { &b""[..] } else { rest.ok_or(NO_SYNTAX)? };
         if rest.trim_ascii_start().is_empty() {
             self.state.unfinished(Some(call), target.as_ref(), output);
@@ -464,6 +464,6 @@ fn is_heading(line: &[u8]) -> bool {
 
 /// Returns the new number of a thread that has become the first one of its process.
 fn pid_changed(text: &[u8]) -> Option<i64> {
-    let rest = &text[memchr::memmem::find(text, b"<pid changed to ")? + b"<pid changed to ".len()..];
-    super::number::unsigned(rest.strip_suffix(b" ...>")?)
+    let text = text.strip_suffix(b" ...>")?;
+    super::number::unsigned(&text[find(text, b"<pid changed to ")? + b"<pid changed to ".len()..])
 }

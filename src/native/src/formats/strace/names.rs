@@ -5,15 +5,16 @@ use std::sync::Arc;
 use super::calls::AT_FDCWD;
 use super::files::{OpenFile, Path, Process, Target};
 use super::syntax::{annotation, integer, number, string, unescaped};
+use crate::formats::number::rfind;
 
 /// Beginning of the name of a file that lies in memory alone, which `memfd_create` makes.
 const MEMORY: &[u8] = b"/memfd:";
 
 /// Returns the path of the file that strace names after a descriptor, or `None` if it is not a file.
 pub fn file_name(name: &[u8]) -> Option<Path> {
-    let name = match memchr::memmem::rfind(name, b"<char ") {
+    let name = match rfind(name, b"<char ") {
         Some(_) => return None,
-        None => memchr::memmem::rfind(name, b"<block ").map_or(name, |at| &name[..at]),
+        None => rfind(name, b"<block ").map_or(name, |at| &name[..at]),
     };
     let name = unescaped(name);
     let name = name.strip_suffix(b" (deleted)").unwrap_or(&name);

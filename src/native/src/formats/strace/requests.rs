@@ -10,6 +10,7 @@ use super::files::{Mapping, OpenFile, Path, Target, normal};
 use super::names::{file_name, path_of, target_of};
 use super::state::{Made, State, UNOPENED, know};
 use super::syntax::{annotation, buffers_length, integer, number, pair, string};
+use crate::formats::number::find;
 use crate::formats::output::Output;
 use crate::formats::table::Row;
 
@@ -419,7 +420,7 @@ pub(super) fn not_followed(made: &Made, result: i64, output: &mut Output) {
 
 /// Returns whether the command of an ioctl makes a file share the data of another.
 fn clones(made: &Made) -> bool {
-    let is_one = |word: &[u8]| memchr::memmem::find(word, b"FICLONE").is_some() || CLONING.contains(&number(word));
+    let is_one = |word: &[u8]| find(word, b"FICLONE").is_some() || CLONING.contains(&number(word));
     made.arguments.get(1).is_some_and(is_one)
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::calls::value_of;
 use super::errno;
-use crate::formats::number::{seconds_ns, signed, split_at_byte, time_of_day_ns, unsigned};
+use crate::formats::number::{find, seconds_ns, signed, split_at_byte, time_of_day_ns, unsigned};
 
 /// The time at the beginning of a line, in ns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -269,8 +269,8 @@ pub fn end(text: &[u8]) -> Option<End<'_>> {
 
 /// Returns the text of a comment, without the blanks around it.
 fn comment(text: &[u8]) -> Option<&[u8]> {
-    let inside = &text[memchr::memmem::find(text, b"/* ")? + 3..];
-    Some(&inside[..memchr::memmem::find(inside, b" */")?])
+    let inside = &text[find(text, b"/* ")? + 3..];
+    Some(&inside[..find(inside, b" */")?])
 }
 
 /// Parses an integer in base 8, 10 or 16, as strace writes them. Larger addresses than an `i64` holds are cut to it.
@@ -305,7 +305,7 @@ pub fn number(word: &[u8]) -> i64 {
 
 /// Returns the value of a field of a structure.
 fn field<'a>(fields: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let at = memchr::memmem::find(fields, name)? + name.len();
+    let at = find(fields, name)? + name.len();
     fields[at..].split(|byte| matches!(byte, b',' | b'}' | b' ')).next()
 }
 
