@@ -159,7 +159,7 @@ def test_a_run_that_is_ended_in_the_middle_of_a_step_goes_on_with_the_same_comma
     (folder / product).unlink()
     command, step = [BIN / "snakemake", "--cores", "all", product], b"checkpoint\0sweep"
     deadline = time.monotonic() + 60
-    # Children of a process that ignores the signal, as what runs in the background of a shell does, would ignore it, too.
+    # A shell lets a command in its background ignore the signal, and the command's children inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True
