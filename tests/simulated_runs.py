@@ -20,8 +20,10 @@ BASE_MS, PER_MS = 100.0, 5.0
 """A tick takes so long, and so much longer for each ms of storage latency."""
 DELAY_MS = 80.0
 """A tick takes so much longer while the probe delays it."""
+HELD_S = 0.3
+"""An action takes so much longer while the server holds its answers back."""
 GapOf = Callable[[str, int], float]
-LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "hdd": 6.0}
+LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "action_delay": 0.1, "hdd": 6.0}
 LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
 REALISED_MS = 0.01
@@ -43,7 +45,8 @@ def tables_of(life: PlannedLife, block: int, gap_ms: GapOf, rng: np.random.Gener
             starts.append(at_s)
             at_s += level / 1000
         for due_s in np.arange(epoch.steady_s, epoch.end_s - 0.5, 0.5).tolist():
-            actions += [(kind, due_s, due_s + 2 * level / 1000) for kind in ("teleport", "join")]
+            held_s = HELD_S if epoch.arm == "action_delay" else 0.0
+            actions += [(kind, due_s, due_s + 2 * level / 1000 + held_s) for kind in ("teleport", "join")]
     ns = [round(s * SECOND) + SECOND for s in starts]
     acted = pd.DataFrame(actions, columns=["action", "due_ns", "completed_ns"])
     acted[["due_ns", "completed_ns"]] = (acted[["due_ns", "completed_ns"]] * SECOND + SECOND).round().astype("Int64")

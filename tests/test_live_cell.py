@@ -216,3 +216,14 @@ def test_two_signals_in_a_row_leave_nothing(small_project: Path) -> None:
     assert _alive(records) == []
     assert not folder.exists()
     assert list((small_project / "results/runs").glob(".*.partial")) == []
+
+
+def test_answers_are_held_back_in_the_arm_that_says_so_and_in_no_other(switchback: Path) -> None:
+    actions, epochs = _life(switchback, "actions"), _life(switchback, "epochs")
+    held = epochs[epochs["arm"] == "action_delay"].iloc[0]
+    own = actions[actions["action"].isin(["teleport", "place", "dig"]) & (actions["outcome"] == "completed")]
+    inside = own["issued_ns"].between(held["start_ns"] + 10_000_000, held["end_ns"])
+    took_ms = (own["completed_ns"] - own["issued_ns"]) / 1e6
+    assert inside.any()
+    assert took_ms[inside].min() > 3 * 90 - 10  # Four steps, of which the first may have nearly passed.
+    assert took_ms[~inside].median() < 200

@@ -269,7 +269,7 @@ def test_a_slow_disk_in_the_pings_of_a_game_server(study: studies.Study, tmp_pat
 
     crossed = study_of(made(), tmp_path, write_runs(tmp_path / "runs", "switchback", tables=with_pings))
     (claim,) = [claim for claim in crossed.statement.claims if claim.id == "netcode.crossed.luanti"]
-    assert (claim.verdict, claim.n) == ("different", 8)
+    assert (claim.verdict, claim.n) == ("different", 9)
     assert crossed.statement["crossed.luanti.ratio"].value == pytest.approx(
         linear("latency_6ms", 0) / linear("ssd_100us", 0), rel=0.01
     )

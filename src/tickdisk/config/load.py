@@ -16,7 +16,7 @@ from tickdisk.foundation.yaml_file import read_yaml
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
-_OPTIONAL = ("latency_us", "tick_delay_ms", "positive_for", "capture")
+_OPTIONAL = ("latency_us", "tick_delay_ms", "action_delay_ms", "positive_for", "capture")
 _ADVICE = f"correct it ({SCHEMA_PATH} describes every key)"
 
 
@@ -60,7 +60,7 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
     """Reads the arms of all experiments from a table with tabs between its columns. Each row is an arm.
 
-    Raises TickdiskError with file and line if a row is wrong, or if an experiment has two arms of the same name.
+    Raises TickdiskError with file and line if a row is wrong, or if an experiment has two arms of the same name on a server.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet puts a mark before the first column
@@ -74,10 +74,10 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
         if arms[-1].experiment not in EXPERIMENTS:
             known = ", ".join(EXPERIMENTS)
             raise TickdiskError(f"{path}, line {line}: there is no experiment {arms[-1].experiment}; take one of {known}")
-    names = [(arm.experiment, arm.arm) for arm in arms]
-    for experiment, arm in names:
-        if names.count((experiment, arm)) > 1:
-            raise TickdiskError(f"{path}: experiment {experiment} names the arm {arm} twice; give every arm its own name")
+    names = [(arm.experiment, arm.arm, server) for arm in arms for server in arm.servers]
+    for experiment, name, server in names:
+        if names.count((experiment, name, server)) > 1:
+            raise TickdiskError(f"{path}: experiment {experiment} names the arm {name} twice; give every arm its own name")
     return arms
 
 

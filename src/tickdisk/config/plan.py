@@ -150,5 +150,10 @@ def generators(seed: int, experiment: str, server: str) -> Callable[[str, int], 
 
 def _resolved(arm: Arm, model: DeviceModel) -> ResolvedArm:
     return ResolvedArm(
-        arm=arm.arm, device=model, is_sham=arm.role == "sham", tick_delay_ms=arm.tick_delay_ms, capture=arm.capture
+        arm=arm.arm,
+        device=model,
+        is_sham=arm.role == "sham",
+        tick_delay_ms=arm.tick_delay_ms,
+        action_delay_ms=arm.action_delay_ms,
+        capture=arm.capture,
     )

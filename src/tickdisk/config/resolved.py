@@ -21,6 +21,8 @@ class ResolvedArm(Record):
     """The time for which the probe keeps the tick thread busy; null for an arm without it."""
     capture: Tool
     """The tool that captures in this arm, or none."""
+    action_delay_ms: int | None = None
+    """The time for which the server holds back its answers to players' actions; null for an arm without it."""
 
 
 class Resolved(Record):

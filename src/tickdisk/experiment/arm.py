@@ -28,13 +28,15 @@ class Arm(Record):
     """Names of the servers on which the arm runs, with blanks between them."""
     role: Role
     """Role of the arm: baseline; null (the baseline again); sham (the processor time of the slowest arm at the latency of the
-    baseline); dose; treatment; delay (the probe keeps the tick thread busy for a known time)."""
+    baseline); dose; treatment; delay (the server keeps its tick thread busy, or holds its answers back, for a known time)."""
     device: str
     """A device of data/devices.yaml, or a file with one device, such as mydisk.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None
     """Latency of every operation instead of the device's own. Empty for the device's own latency."""
     tick_delay_ms: Annotated[int, Field(ge=1)] | None = None
     """Time for which the probe keeps the tick thread busy, again and again while the arm is in force. Empty for never."""
+    action_delay_ms: Annotated[int, Field(ge=1)] | None = None
+    """Time for which the server holds back its answers to teleports, edits and joins in the arm. Empty for none."""
     positive_for: PositiveFor | None = None
     """Kind of metrics, ticks or actions, that the arm must make slower by construction, so that it is their positive control."""
     capture: Tool = "none"

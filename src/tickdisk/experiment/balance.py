@@ -22,10 +22,12 @@ def balanced_order(arms: Sequence[str], block: int, rng_of: Callable[[int], np.r
 
     No arm is always early or always after the same other. Blocks take the rows of one Williams square after another. For each
     square, `rng_of(square)` draws which arm a number stands for and in which order the rows come, so that the order of a block
-    does not depend on how many blocks there are. Blocks that do not fill a square are balanced as far as its rows are.
+    does not depend on how many blocks there are. Blocks that do not fill a square are balanced as far as its rows are. As many
+    blocks as arms are a Latin square, in which every arm stands in every place once.
     """
     rows = williams_square(len(arms))
     square, row = divmod(block, len(rows))
     rng = rng_of(square)
-    labels, order = rng.permutation(len(arms)), rng.permutation(len(rows))
+    labels = rng.permutation(len(arms))
+    order = np.concatenate([first + rng.permutation(len(arms)) for first in range(0, len(rows), len(arms))])
     return [arms[int(labels[number])] for number in rows[int(order[row])]]

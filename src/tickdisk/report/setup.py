@@ -62,9 +62,11 @@ def _state_design(statement: Statement, plan: Plan) -> None:
     _state_other_servers(statement, plan)
     for tier, disks in plan.tiers.items():
         statement.fact(f"tier.{tier}", disks.read_latency_ns / 1e6, "ms", source=_PLAN, note=disks.description)
-    delays = {arm.experiment: arm.tick_delay_ms for arm in own if arm.tick_delay_ms is not None}
-    for experiment, delay_ms in delays.items():
-        statement.fact(f"{experiment}.tick_delay_ms", delay_ms, "ms", source=_PLAN, note="the positive control of ticks")
+    for arm in own:
+        for kind, delay_ms in (("tick", arm.tick_delay_ms), ("action", arm.action_delay_ms)):
+            if delay_ms is not None:
+                note = f"the positive control of {kind}s"
+                statement.fact(f"{arm.experiment}.{kind}_delay_ms", delay_ms, "ms", source=_PLAN, note=note)
 
 
 def _state_other_servers(statement: Statement, plan: Plan) -> None:

@@ -70,6 +70,7 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
                 save_period_s=stage.cell.resolved.design.get("save_period_s"),
                 settings=stage.cell.resolved.design.get("settings"),
             )
+        running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
         disk.add_user(running.pid)
         cpu.follow("server", running.pid)

@@ -182,9 +182,9 @@ def _servers(context: Context) -> str:
     if not context.others:
         return "No other server took part in this run."
     burst = context.asked.burst
-    latency = "storage latency" if burst is None else f"{context.latency(burst)} of storage latency"
+    arm, latency = ("", "storage latency") if burst is None else (burst.arm, f"{context.latency(burst)} of storage latency")
     joins = Effect(latency, "the mean time of a join in a burst", context.margin)
-    told = [*context.confirmatory, (joins, f"{JOIN_BURST.name}.positive.join_mean")]
+    told = [*context.confirmatory, (joins, f"{JOIN_BURST.name}.{arm}.join_mean")]
     return " ".join(sentences(effect, context.all_told(claim)) for effect, claim in told)
 
 

@@ -181,12 +181,14 @@ def compute(
 def _roles(name: str, data: Runs, metrics: Collection[str], actions: Collection[str]) -> stats.Roles:
     sham = next((arm.arm for arm in data.arms if arm.role == "sham"), None)
     fixed = data.decision.confirmatory
+    # A delay of answers must not reach ticks. Their claims about it are decided like those about the doses.
+    claimed = [arm.arm for arm in data.arms if arm.role in ("dose", "treatment") or arm.action_delay_ms is not None]
     keys = [(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)]
     return stats.Roles(
         null=data.role("null"),
         sham=sham,
         positive={metric: data.positive_for("actions" if metric in actions else "ticks") for metric in metrics},
-        treatments=[arm.arm for arm in data.arms if arm.role in ("dose", "treatment")],
+        treatments=claimed,
         confirmatory=frozenset(keys if fixed.experiment == name else ()),
     )
 

@@ -12,6 +12,8 @@ from tickdisk.studies.runs import LifeTables, Runs
 from tickdisk.studies.switchback import ALWAYS, METRICS
 
 JOIN = "join_mean_ms"
+_LATENCIES = ("dose", "treatment")
+"""Roles of the arms that have a latency of their own."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Results:
 
     @property
     def doses(self) -> list[str]:
-        """The names of the treatment arms, from the lowest realised latency to the highest."""
-        return contrasts.dose_arms(self.contrasts, "treatment")
+        """The names of the arms with a latency of their own, from the lowest realised latency to the highest."""
+        return contrasts.dose_arms(self.contrasts, *_LATENCIES)
 
     @property
     def joins(self) -> pd.DataFrame:
@@ -61,4 +63,4 @@ def compute(
         margin=margin,
         seed=seed,
     )
-    return Results(effects, lives, contrasts.dose_bounds(effects, contrasts.dose_arms(effects, "treatment")))
+    return Results(effects, lives, contrasts.dose_bounds(effects, contrasts.dose_arms(effects, *_LATENCIES)))

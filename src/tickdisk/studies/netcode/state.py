@@ -49,9 +49,11 @@ def state(results: Results) -> Statement:
     _state_worlds(statement, results)
     _state_added(statement, results)
     null, sham = controls(results)
-    obstacles = _state_controls(statement, results, null, sham)
-    _state_questions(statement, results, list(questions(results)), obstacles)
-    _state_crossings(statement, results, obstacles)
+    control = _state_controls(statement, results, null, sham)
+    failed = [control] if isinstance(control, stats.ControlFailed) else []
+    undecided = [control] if isinstance(control, stats.ControlUndecided) else []
+    _state_questions(statement, results, list(questions(results)), failed, undecided)
+    _state_crossings(statement, results, failed)
     for crossed in results.crossed:
         _state_crossed(statement, crossed)
     return statement
@@ -206,27 +208,32 @@ def _sentence(obstacle: stats.Obstacle) -> str:
     return obstacle.sentence
 
 
-def _state_controls(statement: Statement, results: Results, null: Question, sham: Question) -> list[stats.ControlFailed]:
-    """States both controls, and returns the null control if it failed, because then the instrument is wrong."""
+def _state_controls(
+    statement: Statement, results: Results, null: Question, sham: Question
+) -> stats.ControlFailed | stats.ControlUndecided | None:
+    """States both controls, and returns the null control if it has not passed, because the instrument may then be wrong."""
     effects = [_effect(results, question) for question in (null, sham)]
     ratios = []
     for question, effect in zip((null, sham), effects, strict=True):
         obstacles = _faults(results, question.above, question.below)
         ratios.append(_state_ratio(statement, results, question, effect, effect.p, effect.p_equivalent, obstacles))
-    control = ratios[0]
-    if control.word not in ("different", "not valid"):
-        return []
-    return [stats.ControlFailed(control="null", verdict=control.word, reason=control.reason)]
+    return stats.judge_quiet("null", effects[0], ratios[0])
 
 
-def _state_questions(statement: Statement, results: Results, asked: list[Question], obstacles: Sequence[stats.Obstacle]) -> None:
+def _state_questions(
+    statement: Statement,
+    results: Results,
+    asked: list[Question],
+    obstacles: Sequence[stats.Obstacle],
+    undecided: Sequence[stats.ControlUndecided],
+) -> None:
     effects = [_effect(results, question) for question in asked]
     p, p_equivalent = (
         stats.adjusted([getattr(effect, test) for effect in effects], "scan").tolist() for test in ("p", "p_equivalent")
     )
     for question, effect, own, equivalent in zip(asked, effects, p, p_equivalent, strict=True):
         causes = [*obstacles, *_faults(results, question.above, question.below)]
-        _state_ratio(statement, results, question, effect, own, equivalent, causes)
+        _state_ratio(statement, results, question, effect, own, equivalent, causes, undecided)
 
 
 def _state_ratio(
@@ -237,10 +244,11 @@ def _state_ratio(
     p: float,
     p_equivalent: float,
     obstacles: Sequence[stats.Obstacle],
+    undecided: Sequence[stats.ControlUndecided] = (),
 ) -> stats.Verdict:
     """States one comparison, and returns its verdict."""
     rules = results.rules
-    verdict = stats.verdict(effect, rules, obstacles=obstacles, p=p, p_equivalent=p_equivalent)
+    verdict = stats.verdict(effect, rules, obstacles=obstacles, undecided=undecided, p=p, p_equivalent=p_equivalent)
     interval = (effect.low, effect.high)
     statement.fact(question.name, effect.ratio, "ratio", interval=interval, n=effect.n, source=_LIVES, note=question.statement)
     few = [obstacle.would_decide for obstacle in verdict.obstacles if isinstance(obstacle, stats.TooFew)]
@@ -249,7 +257,7 @@ def _state_ratio(
         source=question.source,
         statement=question.statement,
         verdict=verdict.word,
-        evidence="; ".join([verdict.shown or "; ".join(map(_sentence, verdict.obstacles)), *few]),
+        evidence="; ".join([*([verdict.shown] if verdict.shown else []), *map(_sentence, verdict.obstacles), *few]),
         causes=verdict.obstacles,
         effect=question.name,
         n=effect.n,

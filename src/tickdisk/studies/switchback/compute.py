@@ -117,11 +117,10 @@ def _reads_per_action(life: LifeTables, action: str) -> float:
 
 
 def _slope(effects: contrasts.Contrasts, metric: str) -> stats.Slope | None:
-    """Fits a line to the baselines and doses of each life, without the positive control, which is slower by construction."""
+    """Fits a line to the baselines and doses of each life."""
     rows = dose_rows(effects, metric)
-    chosen = rows[rows["arm"] != effects.roles.positive[metric]]
     at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)
-    return stats.slope(chosen["latency_ms"], chosen[metric], chosen["life"], at_ms=at_ms, alpha=effects.plan.alpha)
+    return stats.slope(rows["latency_ms"], rows[metric], rows["life"], at_ms=at_ms, alpha=effects.plan.alpha)
 
 
 def _order(effects: contrasts.Contrasts, metric: str) -> stats.OrderEffect:
