@@ -35,6 +35,12 @@ def models_of(models):
     return json.dumps([model.as_dict() for model in models], sort_keys=True)
 
 
+def machine_and_cores():
+    """Returns the machine and the cores that the configuration gives to programs, as a parameter."""
+    cores = PROJECT.config.cores
+    return plain(host.machine()) if cores is None else plain([host.machine(), cores])
+
+
 def load_limits():
     """Returns how loaded the machine may be when a device is measured."""
     limits = PROJECT.config.limits

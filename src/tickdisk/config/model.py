@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, StudyEntry
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.record import Record
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -165,6 +166,9 @@ class Config(Record):
     file_system: FileSystem
     """File system on the emulated device in live cells, calibration and replay. The backend tree is a file system itself and has
     no other on it."""
+    cores: Cores | None = Field(default=None, exclude_if=lambda cores: cores is None)
+    """Numbers of the cores of the server, the clients and the emulator. Without it, the server has the first half of the cores.
+    The others have the rest, which they do not share if it is more than one core."""
     leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
     limits: Limits

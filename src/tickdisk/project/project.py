@@ -19,6 +19,7 @@ from tickdisk.config import (
     world_hash,
 )
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
+from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
@@ -57,6 +58,7 @@ class Project:
 
     @classmethod
     def _of(cls, config: Config) -> "Project":
+        host.choose_cores(config.cores)
         arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
         check_arms(config, arms)
         for arm in arms:
@@ -169,6 +171,25 @@ class Project:
             resolved={name: {cell.experiment: cell.resolved for cell in self.cells if cell.server == name} for name in servers},
             cells=tuple(cell.row for cell in self.cells),
         )
+
+    def times(self) -> list[str]:
+        """Returns a line for each experiment with the number of its lives and the time that they take, and one for all of them.
+
+        A life counts with the start and the stop of its server. Steps without lives are not counted, such as calibration.
+        """
+        counts: dict[str, tuple[int, float]] = {}
+        for cell in self.cells:
+            title = f"{cell.experiment} on {cell.server}"
+            lives, seconds = counts.get(title, (0, 0.0))
+            counts[title] = lives + len(cell.lives), seconds + cell.seconds
+        for name, study in STUDIES.items():
+            if study.lives_apart is not None and name not in self.left_out:
+                counts[name] = study.lives_apart(self.config.chosen.design(study))
+        counts["in all"] = sum(lives for lives, _ in counts.values()), sum(seconds for _, seconds in counts.values())
+        return [
+            f"{title}: {lives} {'life' if lives == 1 else 'lives'}, {seconds / max(lives, 1):.1f} s each, {seconds / 60:.1f} min"
+            for title, (lives, seconds) in counts.items()
+        ]
 
     def save(self, path: Path = PLAN_PATH) -> None:
         """Writes the plan file."""
