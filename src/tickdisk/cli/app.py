@@ -6,6 +6,7 @@ from tickdisk.cli import (
     blame,
     capture,
     checkpoint,
+    claim,
     compare,
     convert,
     describe,
@@ -35,6 +36,7 @@ for name, command in (
     ("convert", convert.convert),
     ("inspect", inspect.inspect),
     ("pools", pools.pools),
+    ("claim", claim.claim),
     ("compare", compare.compare),
     ("reference", compare.reference),
 ):
