@@ -17,7 +17,9 @@ for server in SERVERS:
         params:
             server=server,
         shell:
-            "tickdisk world --plan {input.plan} --server {params.server} > {log} 2>&1"
+            # The plan of a sweep has the same worlds, and may be of another scale than the plan of the paper.
+            f"tickdisk world --plan {PLAN}"
+            " --server {params.server} > {log} 2>&1"
 
 
 rule calibrate:

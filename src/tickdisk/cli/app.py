@@ -17,6 +17,7 @@ from tickdisk.cli import (
     pools,
     replay,
     server,
+    sweep,
     workflow,
 )
 
@@ -37,6 +38,7 @@ for name, command in (
     ("inspect", inspect.inspect),
     ("pools", pools.pools),
     ("claim", claim.claim),
+    ("sweep", sweep.sweep),
     ("compare", compare.compare),
     ("reference", compare.reference),
 ):

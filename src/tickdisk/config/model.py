@@ -148,6 +148,15 @@ class Decision(Record):
         return 1 - self.alpha
 
 
+class Dose(Record):
+    """A dose of the switchback that a sweep adds to the table of experiments."""
+
+    device: str
+    """A device of data/devices.yaml, or a file with one device."""
+    latency_ms: Annotated[float, Field(gt=0)] | None = None
+    """Latency of every operation. Null for the device's own."""
+
+
 class Config(Record):
     """`workflow/config/config.yaml` after the command line's `--config` has been merged into it."""
 
@@ -171,6 +180,8 @@ class Config(Record):
     The others have the rest, which they do not share if it is more than one core."""
     leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
+    doses: tuple[Dose, ...] = Field(default=(), exclude_if=lambda doses: not doses)
+    """Doses of a sweep. If there are any, only the switchback runs, with its controls and these doses."""
     limits: Limits
     decision: Decision
     scales: dict[ScaleName, AnyScale]

@@ -24,6 +24,7 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
 from tickdisk.project.plan import Plan, Tier, read_plan, write_plan
+from tickdisk.project.sweep import Point, arms_at, config_at
 
 RESULTS = Path("results")
 PLAN_PATH = RESULTS / "plan.json"
@@ -57,9 +58,9 @@ class Project:
         return cls._of(parse_config(values))
 
     @classmethod
-    def _of(cls, config: Config) -> "Project":
+    def _of(cls, config: Config, identity: Identity | None = None) -> "Project":
         host.choose_cores(config.cores)
-        arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
+        arms, devices = arms_at(config, load_arms()), device.load_devices(DEVICES_PATH)
         check_arms(config, arms)
         for arm in arms:
             add_file(arm, devices)
@@ -72,12 +73,18 @@ class Project:
         missing = {name: reason for name in wanted if (reason := _lacking(name)) is not None}
         if config.server in missing:
             raise TickdiskError(missing[config.server])
-        return cls(config, tuple(arms), devices, Identity.of([name for name in wanted if name not in missing]), missing)
+        if identity is None or config.server not in identity.servers:
+            identity = Identity.of([name for name in wanted if name not in missing])
+        return cls(config, tuple(arms), devices, identity, missing)
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
         """Makes the project for the configuration in a plan file. Arms, devices and code are those of the checkout now."""
         return cls._of(read_plan(path).config)
+
+    def at(self, *points: Point) -> "Project":
+        """Returns the project whose plan has the cells of the first of some points of a sweep, and the devices of all of them."""
+        return self._of(config_at(self.config, self.arms, points), self.identity)
 
     @cached_property
     def cells(self) -> list[Cell]:
