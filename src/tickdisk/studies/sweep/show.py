@@ -18,7 +18,7 @@ def outcome(results: Results) -> Any:
     rows = [
         {
             "at": each.point.stated.get(over, each.latency_ms),
-            "series": ", ".join(f"{_name(key)} {each.point.stated.get(key, 'as planned')}" for key in others),
+            "series": ", ".join(f"{_name(key)} {_value(each, key)}" for key in others),
             "metric": title,
             "ratio": each.ratios[metric].ratio,
             "low": each.ratios[metric].low,
@@ -33,6 +33,11 @@ def outcome(results: Results) -> Any:
 
 def _name(column: str) -> str:
     return _UNITS.get(column, column.capitalize())
+
+
+def _value(each: Outcome, column: str) -> str:
+    value = each.point.stated.get(column, "as planned")
+    return value if isinstance(value, str) else number(value)
 
 
 def points(results: Results) -> pd.DataFrame:
