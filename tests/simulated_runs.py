@@ -10,7 +10,7 @@ from records_of import LIFE, QUIET, changed, manifest_of, plan_of
 
 from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
 from tickdisk.device import NO_DELAY, load_devices
-from tickdisk.experiment import PlannedLife
+from tickdisk.experiment import Arm, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.manifest import Attempt, LifeRecord, write_manifest
 from tickdisk.project import read_plan, write_plan
@@ -86,9 +86,9 @@ def config_of(scale: str, blocks: int | None) -> Config:
     return parse_config(load_config().model_dump(mode="json") | {"scale": scale, "blocks": blocks})
 
 
-def cells_of(config: Config, experiment: str, server: str = "luanti") -> list[Cell]:
+def cells_of(config: Config, experiment: str, server: str = "luanti", arms: Sequence[Arm] | None = None) -> list[Cell]:
     """Returns the cells of an experiment on a server, whose devices and programs do not matter here."""
-    arms = load_arms()
+    arms = load_arms() if arms is None else arms
     models = {(arm.experiment, arm.arm): NO_DELAY for arm in arms}
     return plan(config, arms, models, {(experiment, server): {}})
 
@@ -100,15 +100,18 @@ def write_runs(
     server: str = "luanti",
     scale: str = "paper",
     blocks: int | None = None,
+    config: Config | None = None,
+    arms: Sequence[Arm] | None = None,
     gap_ms: GapOf = linear,
     values: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
     tables: Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
 ) -> Path:
     """Writes the run folders of all cells of an experiment and their plan, and returns the plan's path. Cells add to a plan.
 
-    `values` replaces fields of a life's record, `tables` the tables of a block.
+    `values` replaces fields of a life's record, `tables` the tables of a block. `config` and `arms` replace those of the project
+    at this scale and with so many blocks.
     """
-    config, arms, rng = config_of(scale, blocks), load_arms(), np.random.default_rng(7)
+    config, arms, rng = config or config_of(scale, blocks), arms or load_arms(), np.random.default_rng(7)
     devices = load_devices(Path("data/devices.yaml"))
     models = {
         arm.arm: devices["hdd" if arm.arm == "hdd" else "sata_ssd"].model_copy(
@@ -117,7 +120,7 @@ def write_runs(
         for arm in arms
         if arm.experiment == experiment
     }
-    cells = cells_of(config, experiment, server)
+    cells = cells_of(config, experiment, server, arms)
     for cell in cells:
         lives = {
             life.name: record_of(life, 2 if cell.block == 0 else 1, (values or {}).get((cell.block, life.name), {}))
@@ -142,7 +145,7 @@ def write_runs(
         write_manifest(folder / cell.hash, manifest)
     path = folder / "plan.json"
     before = read_plan(path).cells if path.exists() else ()
-    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)]))
+    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)], arms=tuple(arms)))
     return path
 
 

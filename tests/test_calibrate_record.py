@@ -26,6 +26,7 @@ from tickdisk.calibrate.nominal import Nominal, nominal, served_per_s
 from tickdisk.calibrate.summary import within
 from tickdisk.device import DeviceModel, MountedDevice, QuantilesByInflight, simulate
 from tickdisk.foundation import host
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.files import write_json
 
 MODELS = [
@@ -117,17 +118,21 @@ def test_fio_waits_its_turn_for_what_is_served_not_for_what_an_idle_device_would
     assert 27_000 < (served_per_s(crowded, mixed) or 0) < 55_000, "half of them are slow"
 
 
+def cores_of(server: tuple[int, ...], others: tuple[int, ...]) -> Cores:
+    return Cores(server=server, clients=others, emulator=others)
+
+
 @pytest.mark.parametrize(
     ("cores", "always", "expected"),
     [
-        (host.Cores((0,), (1,)), False, [True, False]),
-        (host.Cores((0,), (1,)), True, [True, True]),  # as for a profile
-        (host.Cores((0,), (0,)), False, [True, True]),  # the emulator's own
-        (host.Cores((0, 1), (2, 3)), False, [True, True]),
+        (cores_of((0,), (1,)), False, [True, False]),
+        (cores_of((0,), (1,)), True, [True, True]),  # as for a profile
+        (cores_of((0,), (0,)), False, [True, True]),  # the emulator's own
+        (cores_of((0, 1), (2, 3)), False, [True, True]),
     ],
 )
 def test_on_which_cores_fio_interrupts(
-    cores: host.Cores, always: bool, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cores: Cores, always: bool, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
     monkeypatch.setattr(host, "split_cores", lambda: cores)

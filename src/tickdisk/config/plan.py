@@ -121,6 +121,7 @@ def plan(
             device_size_mib=config.device_size_mib,
             file_system=config.file_system,
             seed=config.seed,
+            cores=config.cores,
             code=dict(code[name, server]),
         )
         for number in range(getattr(design, entry.repeats)):

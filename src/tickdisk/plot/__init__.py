@@ -30,6 +30,7 @@ from tickdisk.plot.network import settled_rtt, stack_costs
 from tickdisk.plot.pools import pool_throughput
 from tickdisk.plot.replay import lateness_over_time, service_times
 from tickdisk.plot.store import modelled_and_measured, overhead_by_game
+from tickdisk.plot.sweep import swept_effects
 from tickdisk.plot.theme import NOTEBOOK, PAPER, Theme, save_png, save_svg, to_svg
 from tickdisk.plot.timeline import switchback_timeline
 
@@ -80,6 +81,7 @@ __all__ = [
     "settled_rtt",
     "stack_costs",
     "stalls_found",
+    "swept_effects",
     "switchback_timeline",
     "tails",
     "tick_lengths",

@@ -19,10 +19,12 @@ from tickdisk.config import (
     world_hash,
 )
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
+from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
 from tickdisk.project.plan import Plan, Tier, read_plan, write_plan
+from tickdisk.project.sweep import Point, arms_at, config_at
 
 RESULTS = Path("results")
 PLAN_PATH = RESULTS / "plan.json"
@@ -56,8 +58,9 @@ class Project:
         return cls._of(parse_config(values))
 
     @classmethod
-    def _of(cls, config: Config) -> "Project":
-        arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
+    def _of(cls, config: Config, identity: Identity | None = None) -> "Project":
+        host.choose_cores(config.cores)
+        arms, devices = arms_at(config, load_arms()), device.load_devices(DEVICES_PATH)
         check_arms(config, arms)
         for arm in arms:
             add_file(arm, devices)
@@ -70,12 +73,18 @@ class Project:
         missing = {name: reason for name in wanted if (reason := _lacking(name)) is not None}
         if config.server in missing:
             raise TickdiskError(missing[config.server])
-        return cls(config, tuple(arms), devices, Identity.of([name for name in wanted if name not in missing]), missing)
+        if identity is None or config.server not in identity.servers:
+            identity = Identity.of([name for name in wanted if name not in missing])
+        return cls(config, tuple(arms), devices, identity, missing)
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
         """Makes the project for the configuration in a plan file. Arms, devices and code are those of the checkout now."""
         return cls._of(read_plan(path).config)
+
+    def at(self, *points: Point) -> "Project":
+        """Returns the project whose plan has the cells of the first of some points of a sweep, and the devices of all of them."""
+        return self._of(config_at(self.config, self.arms, points), self.identity)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -169,6 +178,25 @@ class Project:
             resolved={name: {cell.experiment: cell.resolved for cell in self.cells if cell.server == name} for name in servers},
             cells=tuple(cell.row for cell in self.cells),
         )
+
+    def times(self) -> list[str]:
+        """Returns a line for each experiment with the number of its lives and the time that they take, and one for all of them.
+
+        A life counts with the start and the stop of its server. Steps without lives are not counted, such as calibration.
+        """
+        counts: dict[str, tuple[int, float]] = {}
+        for cell in self.cells:
+            title = f"{cell.experiment} on {cell.server}"
+            lives, seconds = counts.get(title, (0, 0.0))
+            counts[title] = lives + len(cell.lives), seconds + cell.seconds
+        for name, study in STUDIES.items():
+            if study.lives_apart is not None and name not in self.left_out:
+                counts[name] = study.lives_apart(self.config.chosen.design(study))
+        counts["in all"] = sum(lives for lives, _ in counts.values()), sum(seconds for _, seconds in counts.values())
+        return [
+            f"{title}: {lives} {'life' if lives == 1 else 'lives'}, {seconds / max(lives, 1):.1f} s each, {seconds / 60:.1f} min"
+            for title, (lives, seconds) in counts.items()
+        ]
 
     def save(self, path: Path = PLAN_PATH) -> None:
         """Writes the plan file."""

@@ -55,6 +55,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
                 realised_ns={arm: calibrate.realised_ns(calibration, model) for arm, model in models.items()},
                 host=host.facts(),
                 machine=host.machine(),
+                cores=host.split_cores(),
                 backend=calibration.backend,
                 not_judged=tuple(not_judged()),
                 lives=lives,

@@ -54,7 +54,7 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
         floor_ns=stage.floor_ns(first),
         log_path=fast / DEVICE_LOG,
         logs=stage.logs,
-        cores=cores.others,
+        cores=cores.emulator,
     )
     with captures, mounted as disk:
         world = _copy_world(stage, disk)

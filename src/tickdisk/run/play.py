@@ -78,7 +78,7 @@ def play(
         started_ns,
         fast,
         stage.logs,
-        host.split_cores().others,
+        host.split_cores().clients,
         max_lag_ms=stage.project.config.limits.client_lag_ms,
     ) as players:
         cpu.follow("players", players.pid)

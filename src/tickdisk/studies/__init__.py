@@ -22,6 +22,7 @@ from tickdisk.studies.replay import study as replay
 from tickdisk.studies.statement import Claim, Fact, Statement
 from tickdisk.studies.store import study as store
 from tickdisk.studies.study import Study
+from tickdisk.studies.sweep import study as sweep
 from tickdisk.studies.switchback import study as switchback
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "pools",
     "replay",
     "store",
+    "sweep",
     "switchback",
     "write_inspected",
 ]
