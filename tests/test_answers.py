@@ -65,7 +65,7 @@ def test_nothing_at_all_is_still_an_answer() -> None:
             2.0,
             "makes the longest tick gap of an epoch 2.00 [1.81, 2.20] times as long",
         ),
-        ("different", 0.5, "makes the longest tick gap of an epoch only 0.500"),
+        ("different", 0.5, "makes the longest tick gap of an epoch shorter, 0.500"),
         ("equivalent", 1.01, "leaves the longest tick gap of an epoch within 20 % of what it was"),
         ("inconclusive", 1.1, "it is not known whether 6 ms of storage latency"),
         ("not valid", 1.1, "was not decided, because 4 lives are fewer than a verdict needs"),
@@ -105,25 +105,25 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
             1.02,
             6.01,
             "cloud volume (1 ms)",
-            "is shown to stay within 20 % of its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
+            "is shown to stay at most 20 % above its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
         ),
         (
             12.1,
             None,
             "hard disk (6 ms)",
-            "is shown to stay within 20 % of its baseline up to 12.1 ms, and is not shown to exceed that at any",
+            "is shown to stay at most 20 % above its baseline up to 12.1 ms, and is not shown to exceed that at any",
         ),
         (
             None,
             1.02,
             "none is shown to be",
-            "is not shown to stay within 20 % of its baseline at any latency tried, and exceeds that from 1.02 ms on",
+            "is not shown to stay at most 20 % above its baseline at any latency tried, and exceeds that from 1.02 ms on",
         ),
         (
             None,
             None,
             "not known",
-            "is not shown to stay within 20 % of its baseline at any latency tried, and is not shown to exceed that at any",
+            "is not shown to stay at most 20 % above its baseline at any latency tried, and is not shown to exceed that at any",
         ),
     ],
 )
@@ -143,19 +143,23 @@ def test_the_sizing_table_names_the_slowest_disk_that_is_good(
         (
             1.02,
             6.01,
-            "and the mean teleport latency within 20 % of their baselines, and from 6.01 ms on",
+            "and the mean teleport latency at most 20 % above their baselines, and from 6.01 ms on",
         ),
         (
             12.1,
             None,
-            "and the mean teleport latency within 20 % of their baselines, and no metric is shown to exceed",
+            "and the mean teleport latency at most 20 % above their baselines, and no metric is shown to exceed",
         ),
         (
             None,
             1.02,
-            "No latency that was tried is shown to keep the mean tick gap within 20 % of its baseline, and from 1.02 ms",
+            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and from 1.02 ms",
         ),
-        (None, None, "No latency that was tried is shown to keep the mean tick gap within 20 % of its baseline, and no metric"),
+        (
+            None,
+            None,
+            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and no metric",
+        ),
     ],
 )
 def test_the_advice_is_that_of_the_strictest_metric(good: float | None, hurts: float | None, words: str) -> None:

@@ -27,6 +27,7 @@ from tickdisk.experiment.balance import balanced_order, williams_square
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import project
 from tickdisk.server import SERVERS
+from tickdisk.stats import life_contrasts
 
 CODE = {(experiment, "luanti"): {"python": "a", "server": "b"} for experiment in EXPERIMENTS}
 
@@ -132,8 +133,8 @@ def arms_with(*rows: tuple[str, str, str]) -> list[Arm]:
     ]
 
 
-def test_controls_are_demanded_by_server() -> None:
-    config = load_config()
+def test_controls_are_demanded_by_server(values: dict[str, Any]) -> None:
+    config = parse_config(values | {"scale": "smoke"})
     everywhere = [("a", "luanti other", "baseline"), ("b", "luanti other", "null")]
     with pytest.raises(TickdiskError, match="capture_cost on luanti needs exactly one arm that is positive_for ticks"):
         check_arms(config, arms_with(*everywhere))
@@ -215,6 +216,49 @@ def test_the_order_of_arms_is_balanced_over_the_planned_lives(values: dict[str, 
         # An odd number of arms fills half of a Williams square, in which an arm follows half of the others, each twice.
         assert set(followed.values()) == {1 if len(orders) % 2 == 0 else 2}
         assert set(Counter((place, arm) for order in orders for place, arm in enumerate(order)).values()) == {1}
+
+
+@pytest.mark.parametrize("arms", [5, 7, 9])
+def test_half_a_square_of_an_odd_number_of_arms_balances_places_and_a_whole_one_what_follows(arms: int) -> None:
+    names = list("abcdefghi"[:arms])
+    orders = [balanced_order(names, block, np.random.default_rng) for block in range(4 * arms)]
+    for begin in range(0, 4 * arms, arms):
+        assert len({(place, arm) for order in orders[begin : begin + arms] for place, arm in enumerate(order)}) == arms**2
+    for begin in (0, 2 * arms):
+        followed = Counter(pair for order in orders[begin : begin + 2 * arms] for pair in pairwise(order))
+        assert (len(followed), set(followed.values())) == (arms * (arms - 1), {2})
+
+
+def test_lives_that_do_not_balance_the_arms_are_refused_with_the_numbers_that_do(values: dict[str, Any]) -> None:
+    values["scales"]["paper"]["servers"]["dragonfly"]["switchback"]["lives"] = 8
+    said = r"switchback.lives on dragonfly = 8 is no multiple of its 6 arms, .* set it to 6 or 12$"
+    with pytest.raises(TickdiskError, match=said):
+        check_arms(parse_config(values), load_arms())
+    # Lives that were asked for beside the plan change no verdict, and the smallest scale decides on no treatment.
+    for changed in ({"blocks": 11}, {"scale": "smoke"}, {"scale": "full"}):
+        check_arms(parse_config(load_config().model_dump(mode="json") | changed), load_arms())
+
+
+def test_saves_that_grow_over_a_life_bias_no_contrast_of_whole_squares() -> None:
+    """A save writes all that was ever changed, so that its requests, and what a latency costs it, grow with the place."""
+    latency_ms = {"baseline": 0.1, "again": 0.1, "one": 1.0, "six": 6.0, "twelve": 12.0, "delay": 0.1}
+    arms, margin = list(latency_ms), np.log(1.2)
+
+    def gap_ms(arm: str, place: int) -> float:
+        return 50.0 + (10 + 15 * place) * latency_ms[arm] / 10 + (50.0 if arm == "delay" else 0.0)
+
+    places = range(len(arms))
+    truth = {arm: np.mean([np.log(gap_ms(arm, place) / gap_ms("baseline", place)) for place in places]) for arm in arms}
+
+    def bias(lives: int, seed: int) -> float:
+        orders = [balanced_order(arms, block, lambda square: np.random.default_rng([seed, square])) for block in range(lives)]
+        logs = np.array([[np.log(gap_ms(arm, order.index(arm))) for arm in arms] for order in orders])
+        found = life_contrasts(logs, baseline=0, null=1).mean(axis=0)
+        return float(max(abs(found[number] - truth[arm]) for number, arm in enumerate(arms) if arm != "baseline"))
+
+    for lives in (6, 12, 18):
+        assert max(bias(lives, seed) for seed in range(50)) < margin / 10
+    assert max(bias(8, seed) for seed in range(50)) > margin / 10, "eight lives are no whole square"
 
 
 def test_a_second_square_has_an_order_of_its_own() -> None:

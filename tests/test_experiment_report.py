@@ -258,6 +258,19 @@ def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> N
     assert _verdicts(study)["dose_gap_mean"] == "different"
 
 
+def test_a_latency_that_makes_a_metric_shorter_is_different_and_lower_and_no_equivalence(tmp_path: Path) -> None:
+    def shorter(arm: str, _: int) -> float:
+        return BASE_MS - 2 * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
+
+    study = _join_burst(write_runs(tmp_path, "join_burst", gap_ms=shorter))
+    claims = {claim.id: claim for claim in study.statement.claims}
+    for name in ("dose_gap_mean", "latency_12ms.gap_mean"):
+        assert (claims[f"join_burst.{name}"].verdict, claims[f"join_burst.{name}"].direction) == ("different", "lower")
+    assert "the largest makes it shorter" in claims["join_burst.dose_gap_mean"].evidence
+    assert study.statement["gap_mean_good_up_to"].value == pytest.approx(12.0 + REALISED_MS)
+    assert study.verdicts().loc[claims["join_burst.dose_gap_mean"].statement, "verdict"] == "different, lower"
+
+
 def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> None:
     nearest_device = _switchback(write_runs(tmp_path / "alike", "switchback"))
     differ = _switchback(

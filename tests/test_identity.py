@@ -282,7 +282,7 @@ def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: 
             "data/published.yaml",
             "checkpoint:",
             "# changed\ncheckpoint:",
-            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb", "netcode.ipynb"} | OF_TRACES,
+            {f"{name}.ipynb" for name in ("accesses", "switchback", "join_burst", "checkpoint", "store", "netcode")} | OF_TRACES,
         ),
         ("notebooks/replay.ipynb", "# The same requests", "# Once more the same requests", {"replay.ipynb"}),
         ("notebooks/calibration.ipynb", "every tier", "each tier", {"calibration.ipynb"}),

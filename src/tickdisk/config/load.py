@@ -85,7 +85,9 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
     """Raises TickdiskError if an experiment of the table lacks an arm that its analysis needs, or has two for one role.
 
     An experiment needs its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
-    emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms.
+    emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms. The planned
+    number of lives must be a multiple of the number of arms, so that every arm has every place in a life equally often and what
+    grows over a life meets all arms alike. A scale with fewer lives than a verdict needs is free of that.
     """
     for name, entry in EXPERIMENTS.items():
         for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
@@ -97,6 +99,8 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
             for metrics in entry.positive:
                 if sum(arm.positive_for == metrics for arm in own) != 1:
                     raise TickdiskError(f"{where} needs exactly one arm that is positive_for {metrics}; mark it")
+            lives = int(getattr(config.scales[config.scale].design(entry, server), entry.repeats))
+            _check_squares(f"{CONFIG_PATH}: {name}.{entry.repeats} on {server}", lives, len(own), config.decision.minimum_lives)
     fixed = config.decision.confirmatory
     there = arms_of(arms, fixed.experiment, config.server)
     doses = [arm.arm for arm in there if arm.role in ("dose", "treatment")]
@@ -104,6 +108,16 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
         raise TickdiskError(
             f"{CONFIG_PATH}: decision.confirmatory.arm = {fixed.arm}: experiment {fixed.experiment} has no such arm to make a "
             f"claim about, only {', '.join(doses)}; name one of them"
+        )
+
+
+def _check_squares(where: str, lives: int, arms: int, minimum: int) -> None:
+    """Raises TickdiskError if a number of lives, from the minimum of a verdict on, is no multiple of the number of arms."""
+    if lives >= minimum and lives % arms:
+        fitting = [number for number in (lives - lives % arms, lives - lives % arms + arms) if number >= minimum]
+        raise TickdiskError(
+            f"{where} = {lives} is no multiple of its {arms} arms, which would not have all places in a life equally often; "
+            f"set it to {' or '.join(map(str, fitting))}"
         )
 
 

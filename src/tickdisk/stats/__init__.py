@@ -45,6 +45,7 @@ from tickdisk.stats.decide import (
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
+from tickdisk.stats.finding import BOUND_WORDS, Finding, HeldFinding, Outcome
 from tickdisk.stats.mean import ALPHA, Mean, half_length, over_lives
 from tickdisk.stats.order import OrderEffect, order_effect
 from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
@@ -53,6 +54,7 @@ from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
     "ALPHA",
+    "BOUND_WORDS",
     "AnyWord",
     "BoundWord",
     "Bounds",
@@ -64,6 +66,8 @@ __all__ = [
     "DecisionPlan",
     "FewerThanPlanned",
     "FilesUnknown",
+    "Finding",
+    "HeldFinding",
     "Key",
     "LivesFailed",
     "Mean",
@@ -73,6 +77,7 @@ __all__ = [
     "NothingCaptured",
     "Obstacle",
     "OrderEffect",
+    "Outcome",
     "PointsNotJudged",
     "Quantile",
     "Roles",

@@ -69,7 +69,7 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
     study, _, metric = name.partition(".")
     name, own = f"{prefix}{name}", f"{prefix}{study}"
     claim = evidence.claims[f"{own}.dose_{metric}"]
-    effect = f"{evidence.facts[claim.effect].text} at {_dose(evidence, claim.effect)}"
+    effect = f"{evidence.facts[claim.effect].text} at {largest_dose(evidence, claim.effect)}"
     least = f"{evidence.text(f'{name}_least_dose_ratio')} times as long at {evidence.short(f'{name}_least_dose')}"
     is_decided = claim.verdict != "not valid"
     good, hurts = (evidence.value(f"{name}_{bound}") if is_decided else None for bound in ("good_up_to", "hurts_from"))
@@ -91,7 +91,7 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
     )
 
 
-def _dose(evidence: Evidence, effect: str) -> str:
+def largest_dose(evidence: Evidence, effect: str) -> str:
     """Returns the nominal latency, as text, of the arm whose ratio the fact `effect` holds."""
     ratio, _, arm = effect.rpartition(".")
     return evidence.short(f"{ratio.rpartition('.')[0]}.latency.{arm}")
@@ -138,8 +138,8 @@ def sentence_of_bounds(evidence: Evidence, rows: Sequence[SizingRow], margin: fl
     undecided = _undecided(evidence, play)
     if undecided:
         return undecided
-    within, decided = f"within {percent(margin)} of its baseline", [row for row in play if row.is_decided]
-    within_all = f"within {percent(margin)} of {'its baseline' if len(decided) == 1 else 'their baselines'}"
+    within, decided = f"at most {percent(margin)} above its baseline", [row for row in play if row.is_decided]
+    within_all = f"at most {percent(margin)} above {'its baseline' if len(decided) == 1 else 'their baselines'}"
     good = min(decided, key=lambda row: row.good_up_to_ms or 0.0)
     hurt = min(decided, key=lambda row: float("inf") if row.suffers_from_ms is None else row.suffers_from_ms)
     first = (
@@ -194,9 +194,9 @@ def _said(row: SizingRow, margin: str) -> str:
     if not row.is_decided:
         return f"The effect of storage latency on the {row.metric} is {NOT_DECIDED}."
     good = (
-        f"is not shown to stay within {margin} of its baseline at any latency tried"
+        f"is not shown to stay at most {margin} above its baseline at any latency tried"
         if row.good_up_to_ms is None
-        else f"is shown to stay within {margin} of its baseline up to {row.good_up_to}"
+        else f"is shown to stay at most {margin} above its baseline up to {row.good_up_to}"
     )
     hurts = (
         "and is not shown to exceed that at any latency"

@@ -1,6 +1,6 @@
 """The questions of the paper, and a function for each that answers it in whole English sentences for every outcome."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.experiment import JOIN_BURST, Arm
@@ -11,6 +11,7 @@ from tickdisk.report.answers.dose import (
     METRICS,
     PLAY,
     SizingRow,
+    largest_dose,
     sentence_of_bounds,
     sentence_of_burst,
     sentences_of_metrics,
@@ -175,7 +176,8 @@ def _effects(context: Context) -> str:
 
 def _latency(context: Context) -> str:
     evidence, rows = context.evidence, context.sizing
-    return _joined(_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_burst(rows))
+    sized = sentences_of_metrics(evidence, rows, context.margin)
+    return _joined(_effects(context), sized, sentence_of_burst(rows), *_improvements(context, context.server, ""))
 
 
 def _servers(context: Context) -> str:
@@ -185,7 +187,19 @@ def _servers(context: Context) -> str:
     arm, latency = ("", "storage latency") if burst is None else (burst.arm, f"{context.latency(burst)} of storage latency")
     joins = Effect(latency, "the mean time of a join in a burst", context.margin)
     told = [*context.confirmatory, (joins, f"{JOIN_BURST.name}.{arm}.join_mean")]
-    return " ".join(sentences(effect, context.all_told(claim)) for effect, claim in told)
+    said = [sentences(effect, context.all_told(claim)) for effect, claim in told]
+    return _joined(*said, *(each for prefix, server in context.others.items() for each in _improvements(context, server, prefix)))
+
+
+def _improvements(context: Context, server: str, prefix: str) -> Iterator[str]:
+    """Yields a sentence for each metric that the largest latency makes shorter on a server, whose claims begin with `prefix`."""
+    for name, title in METRICS.items():
+        study, _, metric = name.partition(".")
+        claim = context.evidence.claims.get(f"{prefix}{study}.dose_{metric}")
+        if claim is not None and claim.direction == "lower":
+            cause = f"{largest_dose(context.evidence, claim.effect)} of storage latency"
+            result = ServerResult(server, claim, context.evidence.facts[claim.effect])
+            yield sentences(Effect(cause, f"the {title}", context.margin), [result])
 
 
 def _advice(context: Context) -> str:

@@ -56,7 +56,7 @@ def state_doses(
     words += [each.sentence for each in others]
     source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
     for key, value, note in (
-        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {effects.margin:.0%}"),
+        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to be at most {effects.margin:.0%} longer"),
         (
             "hurts_from",
             hurts_from,
@@ -72,10 +72,16 @@ def state_doses(
         f"{name}_least_dose", data.latency_ms(arms[0]), "ms", source="device models", note="the smallest dose that was tried"
     )
     undecided = effects.outcome.decision.controls[metric].undecided
-    word: stats.Word
-    word = "different" if hurts_from is not None else "equivalent" if good_up_to == data.dose_ms(arms[-1]) else "inconclusive"
+    largest = effects.outcome.contrasts[metric, arms[-1]]
+    is_shorter = hurts_from is None and largest.ratio < 1 and effects.verdicts[metric, arms[-1]].word == "different"
+    word: stats.Word = "inconclusive"
+    if hurts_from is not None or is_shorter:
+        word = "different"
+    elif good_up_to == data.dose_ms(arms[-1]):
+        word = "equivalent"
     good = "no latency is shown to be good" if good_up_to is None else f"good up to {number(good_up_to)} ms"
     hurts = "none is shown to hurt" if hurts_from is None else f"hurts from {number(hurts_from)} ms"
+    hurts += ", the largest makes it shorter" if is_shorter else ""
     found = "; ".join([f"{good}, {hurts}, between the two nothing is known ({source})", *(each.sentence for each in undecided)])
     least, most = (data.latency_ms(arms[end]) for end in (0, -1))
     statement.comparison(

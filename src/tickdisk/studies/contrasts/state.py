@@ -7,7 +7,7 @@ import numpy as np
 from tickdisk import stats
 from tickdisk.foundation.numbers import percent, with_interval
 from tickdisk.studies.contrasts.compute import Contrasts
-from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement, fact_name
+from tickdisk.studies.statement import Statement, fact_name
 
 _LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
@@ -133,8 +133,7 @@ def state_claim(
     key: stats.Key,
     question: str,
     *,
-    source: str = THIS_PROJECT,
-    finding: Finding | None = None,
+    finding: stats.Finding | None = None,
     notes: Sequence[str] = (),
 ) -> None:
     """States the claim about the effect of an arm on a metric, with the words of its verdict as evidence.
@@ -148,11 +147,13 @@ def state_claim(
     words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
     if verdict.family == "scan":
         words.append(_SCAN)
+    if finding is not None:
+        latencies = f"{effects.data.latency_ms(arm):g} ms over {effects.data.latency_ms(effects.baseline):g} ms"
+        finding = finding.about(f"{effects.metrics[metric]}, {latencies}")
     beside = without_marked(effects, key)
     words += [f"without marked lives {beside}"] if beside else []
     statement.comparison(
         name,
-        source=source,
         statement=question,
         verdict=verdict.word,
         evidence="; ".join([*words, *notes, *effects.caveats, *effects.untested_latency(arm)]),
