@@ -38,6 +38,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs root and /dev/fuse"))
 
 
+def with_own_mounts() -> list[str]:
+    """Returns the beginning of a command line that runs a command whose mounts nobody else sees."""
+    # In a chroot the root is no mount point, and cannot be made private.
+    mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    return ["unshare", "--mount", *([] if "/" in mounted else ["--propagation", "unchanged"])]
+
+
 def left() -> tuple[list[str], list[str], list[str]]:
     """Mounts and loop devices of emulated devices, and folders in memory, that are there now and were not before the tests."""
     mounts, loops, folders = ([one for one in now if one not in before] for now, before in zip(_present(), _BEFORE, strict=True))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import BIN, for_release
+from conftest import BIN, for_release, with_own_mounts
 
 from tickdisk import trace
 from tickdisk.cli import capture as command
@@ -48,7 +48,7 @@ def call(folder: Path, *words: str | Path, small: str | None = None) -> "subproc
     full = [str(BIN / "tickdisk"), "capture", *map(str, words)]
     if small is not None:
         script = f'mount -t tmpfs -o size={small} tmpfs /dev/shm; exec "$@"'
-        full = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", script, "sh", *full]
+        full = [*with_own_mounts(), "sh", "-ec", script, "sh", *full]
     return subprocess.run(full, cwd=folder, capture_output=True, text=True, check=False, timeout=100)
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import BIN
+from conftest import BIN, with_own_mounts
 
 from tickdisk import device
 from tickdisk.device import record as records
@@ -314,7 +314,7 @@ def test_all_commands_agree_on_a_device_that_another_namespace_holds() -> None:
 
     name = f"held-{os.getpid()}"
     assert call("up", "plain_disk", "--size", "64M", "--name", name)[0] == 0
-    holder = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sleep", "1000"])
+    holder = subprocess.Popen([*with_own_mounts(), "sleep", "1000"])
     try:
         while Path(f"/proc/{holder.pid}/ns/mnt").stat().st_ino == Path("/proc/self/ns/mnt").stat().st_ino:
             time.sleep(0.01)

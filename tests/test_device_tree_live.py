@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import with_own_mounts
 
 from tickdisk import device
 from tickdisk.device import DeviceModel, backing
@@ -343,10 +344,9 @@ def test_nobody_in_particular_can_have_one() -> None:
         packages = [str(Path(device.__file__).parents[2]), *(path for path in sys.path if path.endswith("site-packages"))]
         environment = {"PATH": os.environ["PATH"], "HOME": "/", "PYTHONPATH": ":".join(packages), "PYTHONDONTWRITEBYTECODE": "1"}
         environment["LD_LIBRARY_PATH"] = f"{home}/python/lib"
-        # In a chroot the root is no mount point, and cannot be made private.
-        mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-        space = ["unshare", "--mount", *([] if "/" in mounted else ["--propagation", "unchanged"])]
-        done = subprocess.run([*space, "sh", "-c", command], capture_output=True, text=True, check=False, env=environment)
+        done = subprocess.run(
+            [*with_own_mounts(), "sh", "-c", command], capture_output=True, text=True, check=False, env=environment
+        )
         assert (done.stdout, done.stderr) == ("tree True [] False []\n", "")
     finally:
         assert f"{home}/" not in Path("/proc/self/mounts").read_text()

@@ -124,7 +124,10 @@ def test_an_interrupt_of_make_alone_ends_everything(project: Project, number: in
     project.workflow(ESCAPE + "trap 'exit 130' INT; echo $$ >workflow.pid; while :; do sleep 0.05; done")
     makefile = project.folder / "Makefile"
     makefile.write_text(f'paper:\n\t@exec {sys.executable} envs/paper.py "" "" ""\n')
+    # What runs in the background of a shell ignores the signal, and so would its children.
+    before = signal.signal(number, signal.SIG_DFL)
     make = subprocess.Popen(["make", "paper"], cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    signal.signal(number, before)
     assert project.running("workflow.pid")
     make.send_signal(number)
     assert make.wait(timeout=30) != 0
