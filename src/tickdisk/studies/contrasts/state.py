@@ -44,6 +44,8 @@ def state_effects(statement: Statement, effects: Contrasts) -> None:
 def _state_arms(statement: Statement, effects: Contrasts) -> None:
     for arm in effects.data.arms:
         note = "realised by calibration on this machine"
+        if arm.has_operations_apart:
+            continue  # It has no one latency.
         statement.fact(f"latency.{arm.arm}", effects.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
         statement.fact(f"dose.{arm.arm}", effects.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
 
@@ -115,8 +117,8 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
     for metric, title in effects.metrics.items():
         arms = {"positive": effects.roles.positive[metric], "null": effects.roles.null, "sham": effects.roles.sham}
         for role, arm in arms.items():
-            if arm is None:
-                continue
+            if arm is None or arm not in delays:
+                continue  # A control of another experiment is stated there.
             question = words[effects.kind(metric) if role == "positive" else role].format(
                 metric=title,
                 latency=effects.data.latency_ms(arm),
