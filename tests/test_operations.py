@@ -156,6 +156,18 @@ def test_every_table_and_figure_comes(study: Study[Results], tmp_path: Path) -> 
     assert LATENCY_MS["all_6ms"] == 6
 
 
+def test_one_life_decides_nothing_and_every_table_and_figure_comes(tmp_path: Path) -> None:
+    write_runs(tmp_path, "switchback", scale="smoke", gap_ms=additive)
+    study = study_of(write_runs(tmp_path, "operations", scale="smoke", gap_ms=additive))
+    assert set(verdicts_of(study).values()) == {"not valid"}
+    added = study.statement.facts["operations.luanti.added.gap_mean.flush"]
+    assert added.value == pytest.approx(ADDED_MS["flush"], abs=8)
+    assert (added.low, added.high, added.n) == (None, None, 1)
+    assert all(len(study.table(name)) for name in study.tables.keys() - {"waited"})
+    study.save(str(tmp_path / "out"))
+    assert (tmp_path / "out/figures/added.svg").exists()
+
+
 def test_requests_of_saves_are_counted_for_each_player(study: Study[Results]) -> None:
     ticks = pd.DataFrame({"saves": [True, True, False], "read": [0, 0, 2], "write": [30, 20, 0], "flush": [20, 20, 0]})
     part = replace(study.results.parts[0], waited=Waited(ticks, players=5, latency_ms=3.0))
