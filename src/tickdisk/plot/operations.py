@@ -5,9 +5,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from tickdisk.plot.theme import INK, MUTED, NOTEBOOK, OPERATIONS, Theme, capital, checked, finish, row
+from tickdisk.plot.theme import BAND, INK, MUTED, NOTEBOOK, OPERATIONS, Theme, capital, checked, finish, row
 
-_COLOURS = (*OPERATIONS.values(), MUTED, INK)
+_COLOURS = (*OPERATIONS.values(), BAND, MUTED)
 
 
 def added_by_operation(rows: pd.DataFrame, *, slow_ms: float, margin: float, level: float, theme: Theme = NOTEBOOK) -> Any:
