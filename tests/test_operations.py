@@ -123,12 +123,12 @@ def test_effects_that_add_up_are_told_from_effects_that_do_not(study: Study[Resu
 
 def test_the_positive_controls_are_those_of_the_switchback(study: Study[Results], tmp_path: Path) -> None:
     part = study.results.parts[0]
-    assert part.effects.roles.positive == {
-        "gap_mean_ms": "tick_delay",
-        "gap_max_ms": "tick_delay",
-        "teleport_mean_ms": "latency_12ms",
-    }
-    assert not any(name.startswith("luanti.positive") for name in verdicts_of(study)), "they are stated by the switchback"
+    own = {arm.positive_for: arm.arm for arm in load_arms() if arm.experiment == "switchback" and arm.positive_for}
+    kinds = {"gap_mean_ms": "ticks", "gap_max_ms": "ticks", "teleport_mean_ms": "actions"}
+    assert part.effects.roles.positive == {metric: own[kind] for metric, kind in kinds.items()}
+    assert [each.effects.roles.sham for each in study.results.parts] == ["sham", None]
+    stated = {name.split(".")[1] for name in verdicts_of(study)}
+    assert not stated & {"positive", "sham"}, "the switchback states them"
 
     def without_control(arm: str, block: int) -> float:
         return additive("ssd_100us" if arm == "tick_delay" else arm, block)
@@ -139,6 +139,18 @@ def test_the_positive_controls_are_those_of_the_switchback(study: Study[Results]
     assert [(cause.kind, cause.control) for cause in claim.causes if isinstance(cause, stats.ControlFailed)]
     assert lacking.statement.facts["operations.luanti.longer_with.gap_max"].word == "not decided"
     assert verdicts_of(lacking)["luanti.flush.teleport_mean"] == "different"
+
+
+def test_a_sham_of_the_switchback_that_shows_an_effect_decides_here_too(tmp_path: Path) -> None:
+    def burning(arm: str, block: int) -> float:
+        return additive(arm, block) + (DELAY_MS if arm == "sham" else 0.0)
+
+    burnt = study_of(written(tmp_path, burning))
+    claim = next(claim for claim in burnt.statement.claims if claim.id == "operations.luanti.flush.gap_max")
+    assert (claim.verdict, [cause.control for cause in claim.causes if isinstance(cause, stats.ControlFailed)]) == (
+        "not valid",
+        ["sham"],
+    )
 
 
 def test_without_the_switchback_it_says_so(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ OPERATIONS = Experiment(
     ),
     stated={"lives": "lives", "players": "players", "warm_up_s": "s", "save_period_s": "s"},
     needs=("switchback",),
-    # The positive controls are those of the switchback, whose server, players and instruments are the same.
+    # The positive controls and the sham are those of the switchback, whose server, players and instruments are the same.
     compares=("operations", "switchback", "inside_tick"),
     lives=lives_of_block,
     behaviour="roam",

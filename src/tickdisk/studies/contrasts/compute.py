@@ -139,8 +139,8 @@ def compute(
     seed
         Seed of random draws. If None, the seed of the plan.
     controlled_by
-        Another experiment with the same metrics on the same server, whose positive controls stand for those of this one. If
-        None, this experiment has its own.
+        Another experiment with the same metrics on the same server, whose positive controls and sham stand for those of this
+        one. If None, this experiment has its own.
     """
     decision = data.decision
     extended = f"{planned} lives were planned, so claims are confirmatory only if BLOCKS was set before the first run"
@@ -151,7 +151,8 @@ def compute(
     unreached = data.unreached()
     lent: dict[stats.Key, pd.Series[float]] = {}
     if controlled_by is not None:
-        lent = {key: controlled_by.outcome.logs[key] for key in roles.positive.items()}
+        shams = [(metric, roles.sham) for metric in metrics] if roles.sham is not None else []
+        lent = {key: controlled_by.outcome.logs[key] for key in [*roles.positive.items(), *shams]}
         not_valid |= {arm: controlled_by.not_valid.get(arm, ()) for _, arm in lent}
 
     def decide(rows: pd.DataFrame) -> Effects:
@@ -191,15 +192,17 @@ def compute(
 def _roles(
     name: str, data: Runs, metrics: Collection[str], actions: Collection[str], controlled_by: Contrasts | None
 ) -> stats.Roles:
-    sham = next((arm.arm for arm in data.arms if arm.role == "sham"), None)
     fixed = data.decision.confirmatory
     keys = [(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)]
+    if controlled_by is None:
+        sham = next((arm.arm for arm in data.arms if arm.role == "sham"), None)
+        positive = {metric: data.positive_for("actions" if metric in actions else "ticks") for metric in metrics}
+    else:
+        sham, positive = controlled_by.roles.sham, {metric: controlled_by.roles.positive[metric] for metric in metrics}
     return stats.Roles(
         null=data.role("null"),
         sham=sham,
-        positive={metric: data.positive_for("actions" if metric in actions else "ticks") for metric in metrics}
-        if controlled_by is None
-        else {metric: controlled_by.roles.positive[metric] for metric in metrics},
+        positive=positive,
         treatments=[arm.arm for arm in data.arms if arm.role in ("dose", "treatment")],
         confirmatory=frozenset(keys if fixed.experiment == name else ()),
     )

@@ -84,8 +84,8 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
 
     `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `action` is the kind of action whose mean
     latency is tested, such as "teleport". `margin` is a ratio less 1. If it or `seed` is None, it is the plan's. The positive
-    controls are those of the switchback on the same server. Raises TickdiskError if no cell of the experiment has run, or if no
-    cell of the switchback has run on one of its servers.
+    controls and the sham are those of the switchback on the same server. Raises TickdiskError if no cell of the experiment has
+    run, or if no cell of the switchback has run on one of its servers.
     """
     planned = read_plan(Path(plan))
     ran = dict.fromkeys(cell.server for cell in planned.cells if _has_run(runs, cell, OPERATIONS.name))
