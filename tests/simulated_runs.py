@@ -26,6 +26,10 @@ GapOf = Callable[[str, int], float]
 LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "action_delay": 0.1, "hdd": 6.0}
 LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
+OPS_MS = {arm: (ms, ms, ms) for arm, ms in LATENCY_MS.items()}
+"""Latencies of reads, writes and flushes by arm."""
+OPS_MS |= {"reads_6ms": (6, 0.1, 0.1), "writes_6ms": (0.1, 6, 0.1), "flushes_6ms": (0.1, 0.1, 6), "all_6ms": (6, 6, 6)}
+LATENCY_MS |= {arm: reads for arm, (reads, _, _) in OPS_MS.items()}
 REALISED_MS = 0.01
 """Calibration found every device so much slower than its model."""
 REQUESTS = 30

@@ -1,6 +1,7 @@
 """Figures, tolerances, look-ups and acceptance, against brute force and the emulator's own model."""
 
 import heapq
+import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -249,8 +250,11 @@ def test_floors() -> None:
     assert floor_ns(TWO, FAST.with_burn(5_000)) == 20_000
     assert floor_ns(TWO, FAST.with_latency(1_000_000)) == 60_000  # half way in the logarithm
     assert floor_ns(TWO, FAST.model_copy(update={"seed": 7})) == 20_000, "which latencies are drawn does not matter"
-    for changed in ({"channels": 2}, {"bandwidth_bytes_per_s": 10**6}, {"write_latency_ns": 5}):
+    for changed in ({"channels": 2}, {"bandwidth_bytes_per_s": 10**6}, {"write_latency_ns": 200_000}):
         assert floor_ns(TWO, FAST.model_copy(update=changed)) == 20_000, "of a device that was changed since"
+    for slow in itertools.product((100_000, 10_000_000), repeat=3):
+        found = floor_ns(TWO, FAST.with_latencies(*slow).model_copy(update={"name": "apart"}))
+        assert found == (20_000 if min(slow) == 100_000 else 100_000), "the floor of the fastest operation"
     assert interpolate_floor(TWO, 50_000_000) == 100_000
     assert interpolate_floor(TWO, 7_000) == 7_000
     with pytest.raises(TickdiskError, match="no device with a latency above its floor"):

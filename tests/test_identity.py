@@ -28,7 +28,7 @@ PAGES = {"collect", "paper", "page", "check"}
 PAPER = PAGES - {"page"}
 EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 # The notebooks of server lives, and of everything with repeated lives.
-CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "other_servers.ipynb"}
+CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
 OF_LIVES = CONTRASTS | {"accesses.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
@@ -46,6 +46,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/__init__.py": set(),
     "src/tickdisk/start.py": set(),
     "src/tickdisk/accesses/life.py": {"accesses.ipynb", "inspect.ipynb"},
+    "src/tickdisk/blame/series.py": {"operations.ipynb"},
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"},
     "src/tickdisk/calibrate/fidelity.py": {"fidelity", "calibration.ipynb"},
@@ -76,7 +77,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
-    "src/tickdisk/foundation/waiting.py": CAPTURED | {"micro", "inside_tick.ipynb", "other_servers.ipynb"} | OF_RAW,
+    "src/tickdisk/foundation/waiting.py": CAPTURED
+    | {"micro", "inside_tick.ipynb", "operations.ipynb", "other_servers.ipynb"}
+    | OF_RAW,
     "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER,
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,

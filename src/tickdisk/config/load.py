@@ -16,7 +16,7 @@ from tickdisk.foundation.yaml_file import read_yaml
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
-_OPTIONAL = ("latency_us", "tick_delay_ms", "action_delay_ms", "positive_for", "capture")
+_OPTIONAL = ("latency_us", "read_us", "write_us", "flush_us", "tick_delay_ms", "action_delay_ms", "positive_for", "capture")
 _ADVICE = f"correct it ({SCHEMA_PATH} describes every key)"
 
 

@@ -145,18 +145,23 @@ class Project:
         raise TickdiskError(f"no cell {name} in the plan; `tickdisk plan` lists the cells")
 
     def model(self, experiment: str, arm: str) -> device.DeviceModel:
-        """Returns the model of the device that an arm uses, with the arm's latency if it has one.
+        """Returns the model of the device that an arm uses, with the arm's latencies if it has any.
 
         A sham's model lacks the processor time that it burns, which is known only after calibration.
         """
         row = next(row for row in self.arms if row.experiment == experiment and row.arm == arm)
         model = self.devices[row.device]
-        return model if row.latency_us is None else model.with_latency(round(row.latency_us * 1000))
+        return model if row.latencies_us is None else model.with_latencies(*(round(us * 1000) for us in row.latencies_us))
 
     def models(self) -> list[device.DeviceModel]:
-        """Returns all device models that `tickdisk calibrate` measures, each once: the tiers, and the devices of all arms."""
+        """Returns all device models that `tickdisk calibrate` measures, each once: the tiers, and the devices of all arms.
+
+        A device whose reads, writes and flushes have latencies of their own is not among them, because it takes the floor of its
+        fastest operation (`calibrate.floor_ns`).
+        """
         tiers = {model.name: model for model in self.devices.values() if model.tier}
-        found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
+        whole = [arm for arm in self.arms if not arm.has_operations_apart]
+        found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in whole}}
         return list(found.values())
 
     @cached_property

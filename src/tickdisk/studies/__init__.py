@@ -16,6 +16,7 @@ from tickdisk.studies.inspect import Given, Replayed, describe_traces, inspected
 from tickdisk.studies.inspect import study as inspect
 from tickdisk.studies.join_burst import study as join_burst
 from tickdisk.studies.netcode import study as netcode
+from tickdisk.studies.operations import study as operations
 from tickdisk.studies.other_servers import study as other_servers
 from tickdisk.studies.pools import study as pools
 from tickdisk.studies.replay import study as replay
@@ -43,6 +44,7 @@ __all__ = [
     "inspected_as_json",
     "join_burst",
     "netcode",
+    "operations",
     "other_servers",
     "pools",
     "replay",

@@ -47,6 +47,8 @@ def state_effects(statement: Statement, effects: Contrasts) -> None:
 def _state_arms(statement: Statement, effects: Contrasts) -> None:
     for arm in effects.data.arms:
         note = "realised by calibration on this machine"
+        if arm.has_operations_apart:
+            continue  # It has no one latency.
         statement.fact(f"latency.{arm.arm}", effects.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
         statement.fact(f"dose.{arm.arm}", effects.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
 
@@ -120,8 +122,8 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
         arms = {"positive": effects.roles.positive[metric], "null": effects.roles.null, "sham": effects.roles.sham}
         arms["apart"] = held if effects.kind(metric) == "ticks" else None
         for role, arm in arms.items():
-            if arm is None:
-                continue
+            if arm is None or arm not in delays:
+                continue  # A control of another experiment is stated there.
             question = words[effects.kind(metric) if role == "positive" else role].format(metric=title, delay=delays[arm])
             state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
 
