@@ -17,6 +17,7 @@ from tickdisk.studies.inspect import study as inspect
 from tickdisk.studies.join_burst import study as join_burst
 from tickdisk.studies.netcode import study as netcode
 from tickdisk.studies.other_servers import study as other_servers
+from tickdisk.studies.players import study as players
 from tickdisk.studies.pools import study as pools
 from tickdisk.studies.replay import study as replay
 from tickdisk.studies.statement import Claim, Fact, Statement
@@ -43,6 +44,7 @@ __all__ = [
     "join_burst",
     "netcode",
     "other_servers",
+    "players",
     "pools",
     "replay",
     "store",

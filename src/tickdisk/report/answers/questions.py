@@ -13,6 +13,7 @@ from tickdisk.report.answers.dose import (
     SizingRow,
     sentence_of_bounds,
     sentence_of_burst,
+    sentence_of_players,
     sentences_of_metrics,
     sizing,
 )
@@ -175,7 +176,8 @@ def _effects(context: Context) -> str:
 
 def _latency(context: Context) -> str:
     evidence, rows = context.evidence, context.sizing
-    return _joined(_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_burst(rows))
+    said = (_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_players(evidence))
+    return _joined(*said, sentence_of_burst(rows))
 
 
 def _servers(context: Context) -> str:
@@ -189,7 +191,8 @@ def _servers(context: Context) -> str:
 
 
 def _advice(context: Context) -> str:
-    return _joined(sentence_of_bounds(context.evidence, context.sizing, context.margin), sentence_of_burst(context.sizing))
+    evidence, rows = context.evidence, context.sizing
+    return _joined(sentence_of_bounds(evidence, rows, context.margin), sentence_of_players(evidence), sentence_of_burst(rows))
 
 
 def _joined(*sentences: str) -> str:
