@@ -216,3 +216,17 @@ def test_two_signals_in_a_row_leave_nothing(small_project: Path) -> None:
     assert _alive(records) == []
     assert not folder.exists()
     assert list((small_project / "results/runs").glob(".*.partial")) == []
+
+
+def test_lives_of_a_cell_have_the_numbers_of_players_that_are_planned(small_project: Path, workflow: Start) -> None:
+    (cell,) = _cells(small_project, "players")
+    _finish(workflow(str(_manifest_path(Path(), cell))))
+    manifest = json.loads(_manifest_path(small_project, cell).read_text())
+    assert {life["players"] for life in manifest["plan"]} == {2, 3}
+    for life in manifest["plan"]:
+        folder = small_project / "results/runs" / cell / life["name"]
+        ticks, epochs = (table.read(name, folder / f"{name}.parquet") for name in ("ticks", "epochs"))
+        assert (ticks["players"].max(), sorted(epochs["arm"])) == (
+            life["players"],
+            ["latency_6ms", "ssd_100us", "ssd_100us_again"],
+        )

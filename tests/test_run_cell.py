@@ -20,7 +20,9 @@ BROKEN = InstrumentError("the device's emulator ended in the middle of the run; 
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Plays a life whose attempts come out as told; returns its record and what was said."""
 
-    def played(*outcomes: LifeRecord | InstrumentError, replacements: int, players: int | None = None) -> tuple[LifeRecord, list[str]]:
+    def played(
+        *outcomes: LifeRecord | InstrumentError, replacements: int, players: int | None = None
+    ) -> tuple[LifeRecord, list[str]]:
         left, said = list(outcomes), list[str]()
 
         def run_life(stage: Any) -> PlayedLife:

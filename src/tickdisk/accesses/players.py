@@ -23,7 +23,7 @@ class PlayerSaves:
     requests: int
     """Writes and flushes that reached the device during these flushes."""
     in_series: int
-    """Requests among these that began when no earlier one was under way. That many latencies pass one after another."""
+    """Requests among these that began when no earlier one was under way, so that their latencies add up."""
 
     def __add__(self, other: "PlayerSaves") -> "PlayerSaves":
         """Returns the counts of both."""

@@ -1,5 +1,6 @@
 """Players as a dose: the device changes inside a server life, and the number of players changes from life to life."""
 
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -42,7 +43,7 @@ def _lives(block: Block[Players]) -> tuple[PlannedLife, ...]:
     design, arms, lives = block.design, [arm.arm for arm in block.arms], []
     for place in block.rng("players", block.number).permutation(len(design.players)).tolist():
         players = design.players[place]
-        order = balanced_order(arms, block.number, lambda square, players=players: block.rng(f"order {players}", square))  # type: ignore[misc]
+        order = balanced_order(arms, block.number, partial(block.rng, f"order {players}"))
         start_s = design.join_period_s * (players - 1) + design.warm_up_s
         length_s = design.epoch_save_periods * design.save_period_s
         epochs = epochs_of(order, start_s, length_s=length_s, cut_s=design.save_period_s)

@@ -50,7 +50,7 @@ class SizingRow(Record):
     least: str
     """The effect of the smallest dose, with its interval."""
     per_player: str
-    """What a player more costs: ms of the longest tick gap for each ms of latency. It is empty for a metric that was not
+    """The cost of a player more: ms of the longest tick gap for each ms of latency. It is empty for a metric that was not
     measured with several numbers of players."""
     good_up_to_ms: float | None
     """The latency of `good_up_to` as a number. It is null if no latency is shown to be good, or if nothing is decided."""
@@ -125,7 +125,7 @@ def sentence_of_players(evidence: Evidence) -> str:
     if claim is None or claim.verdict != "different":
         return ""
     value = evidence.text(claim.effect).removesuffix(" per ms")
-    return f"A player more makes the longest tick gap longer by {value} for each ms of storage latency."
+    return f"A player more adds {value} to the longest tick gap for each ms of latency."
 
 
 def _dose(evidence: Evidence, effect: str) -> str:

@@ -40,7 +40,7 @@ class ServerPlayers:
     A life whose clients were saturated does not count for anything.
     """
     added: Mapping[int, stats.Mean]
-    """What the slow device adds to the longest gap in ms, by number of players, as the mean over lives."""
+    """Time in ms that the slow device adds to the longest gap, by number of players, as the mean over lives."""
     contrasts: Mapping[stats.Key, stats.Contrast]
     """The effects as ratios, by `GAP` and arm: the slow device with each number of players (`arm_of`), and the controls."""
     decision: stats.Verdicts
@@ -135,7 +135,7 @@ def _server(data: Runs, controls: Mapping[str, stats.Contrast], margin: float | 
     rows = pd.concat([life.epoch_rows(design.tau_ns).assign(life=number) for number, life in enumerate(tables)])
     lives = rows.pivot_table(index="life", columns="arm", values=GAP).reindex(range(len(tables)), columns=[baseline, null, slow])
     base_ms = lives[[baseline, null]].mean(axis=1)
-    planned = {life.name: life.players for manifest in data.manifests for life in manifest.plan}
+    planned = {life.name: int(life.players or 0) for manifest in data.manifests for life in manifest.plan}
     lives = lives.assign(
         block=[life.block for life in tables],
         players=[planned[life.name] for life in tables],
@@ -194,12 +194,13 @@ def _latency_ms(data: Runs, slow: str) -> float:
 
 def _lines(lives: pd.DataFrame, latency_ms: float) -> pd.DataFrame:
     """Fits a line to the lives of each block that has at least two numbers of players. The columns are those of `lines`."""
-    fitted = []
-    for block, own in lives.dropna(subset=["per_ms"]).groupby("block"):
+    fitted, known = [], lives.dropna(subset=["per_ms"])
+    more = float(known["players"].max() - known["players"].min())
+    for block, own in known.groupby("block"):
         if len(own) > 1:
             per_player, at_none = np.polyfit(own["players"], own["per_ms"], 1).tolist()
-            more = per_player * float(own["players"].max() - own["players"].min())
-            fitted.append((block, per_player, at_none, more * latency_ms / float(own["base_ms"].mean())))
+            relative = more * per_player * latency_ms / float(own["base_ms"].mean())
+            fitted.append((block, per_player, at_none, relative))
     return pd.DataFrame(fitted, columns=["block", "per_player", "at_none", "relative"], dtype=float)
 
 
