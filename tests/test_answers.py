@@ -3,13 +3,15 @@
 import re
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from evidence_of import ASKED, STUDIES, evidence_of
 
 from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentences
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies.statement import VERDICTS
+from tickdisk.stats import TooFew, Word
+from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Statement
 
 TIERS = {"SATA SSD": 0.1, "cloud volume": 1.0, "hard disk": 6.0}
 WORDS = [word for kind in VERDICTS.values() for word in kind]
@@ -177,6 +179,47 @@ def test_advice_goes_by_the_metric_that_suffers_first() -> None:
     advice = answered(replace(evidence, facts={**evidence.facts, **facts})).advice
     assert advice.startswith("While players play, latencies of up to 1 ms are shown to keep the mean tick gap, ")
     assert "and from 3 ms on the longest tick gap of an epoch is shown to exceed that." in advice
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown", "is_said"),
+    [
+        ("different", "9.10 [8.80, 9.40] ms per ms", True),
+        ("equivalent", "within the margin (9.10 [8.80, 9.40] ms per ms)", False),
+        ("inconclusive", "not known (9.10 [8.80, 9.40] ms per ms)", False),
+        ("not valid", "not decided", False),
+    ],
+)
+def test_the_sizing_table_says_for_how_many_players_it_holds_and_what_one_more_costs(
+    verdict: Word, shown: str, is_said: bool
+) -> None:
+    evidence, players, setup = evidence_of(), Statement("players"), Statement("setup")
+    setup.fact("switchback.players", 5, "players", source="plan")
+    players.fact("per_player", 9.1, "ms per ms", interval=(8.8, 9.4), n=6, source="lines")
+    few = [TooFew(n=1, needed=6, counted="blocks")] if verdict == "not valid" else []
+    own: dict[str, Any] = {
+        "source": THIS_PROJECT,
+        "statement": "Effect of a player",
+        "evidence": "x",
+        "n": 6,
+        "counted": "blocks",
+    }
+    players.comparison("per_player", verdict=verdict, causes=few, effect="per_player", **own)
+    facts, claims = {**evidence.facts, **setup.facts, **players.facts}, {claim.id: claim for claim in players.claims}
+    found = answered(replace(evidence, facts=facts, claims={**evidence.claims, **claims}))
+    assert {row.metric: row.players for row in found.sizing if row.study == "switchback"} == {
+        "mean tick gap": 5,
+        "longest tick gap of an epoch": 5,
+        "mean teleport latency": 5,
+    }
+    assert {row.per_player for row in found.sizing} == {"", shown}
+    assert "While 5 players play, latencies of up to" in found.advice
+    words = "A player more adds 9.10 [8.80, 9.40] ms to the longest tick gap for each ms of latency."
+    assert (words in found.advice, words in next(each.sentence for each in found.answers if each.id == "latency")) == (
+        is_said,
+        is_said,
+    )
+    check(found.advice)
 
 
 def test_a_scale_that_decides_nothing_says_so_once() -> None:

@@ -29,7 +29,7 @@ PAPER = PAGES - {"page"}
 EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 # The notebooks of server lives, and of everything with repeated lives.
 CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
-OF_LIVES = CONTRASTS | {"accesses.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
+OF_LIVES = CONTRASTS | {"accesses.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb", "players.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
 OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
@@ -46,6 +46,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/__init__.py": set(),
     "src/tickdisk/start.py": set(),
     "src/tickdisk/accesses/life.py": {"accesses.ipynb", "inspect.ipynb"},
+    "src/tickdisk/accesses/players.py": {"players.ipynb"},
     "src/tickdisk/blame/series.py": {"operations.ipynb"},
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"},
@@ -122,7 +123,7 @@ TABLE: dict[str, set[str]] = {
     },
     "src/tickdisk/studies/algorithms.py": {"checkpoint.ipynb", "store.ipynb"},
     "src/tickdisk/studies/checkpoint/anchors.py": {"checkpoint.ipynb"},
-    "src/tickdisk/studies/contrasts/compute.py": CONTRASTS | {"netcode.ipynb"},
+    "src/tickdisk/studies/contrasts/compute.py": CONTRASTS | {"netcode.ipynb", "players.ipynb"},
     "src/tickdisk/studies/contrasts/show.py": CONTRASTS,
     "src/tickdisk/studies/join_burst/state.py": {"join_burst.ipynb"},
     "src/tickdisk/studies/netcode/questions.py": {"netcode.ipynb"},

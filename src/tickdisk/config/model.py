@@ -88,7 +88,10 @@ else:
         "Scale",
         __base__=Scale,
         __doc__=Scale.__doc__,
-        **{name: (entry.design, ... if entry.design.model_fields else entry.design()) for name, entry in STUDIES.items()},
+        **{
+            name: (entry.design, ... if any(key.is_required() for key in entry.design.model_fields.values()) else entry.design())
+            for name, entry in STUDIES.items()
+        },
     )
 
 
@@ -204,7 +207,7 @@ class Config(Record):
             return {
                 name: design.model_copy(update={EXPERIMENTS[name].repeats: self.blocks})
                 for name, design in designs.items()
-                if design is not None
+                if design is not None and getattr(design, EXPERIMENTS[name].repeats)
             }
 
         servers = {name: sizes.model_copy(update=repeated(sizes)) for name, sizes in scale.servers.items()}

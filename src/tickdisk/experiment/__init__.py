@@ -16,11 +16,12 @@ from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
 from tickdisk.experiment.operations import OPERATIONS
+from tickdisk.experiment.players import PLAYERS
 from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCODE, OTHER_SERVERS, POOLS, REPLAY, STORE, Checkpoint
 from tickdisk.experiment.switchback import SWITCHBACK
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
-    entry.name: entry for entry in (SWITCHBACK, OPERATIONS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
+    entry.name: entry for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
 }
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (
@@ -28,6 +29,7 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     JOIN_BURST,
     OTHER_SERVERS,
     OPERATIONS,
+    PLAYERS,
     INSIDE_TICK,
     ACCESSES,
     INSPECT,
@@ -53,6 +55,7 @@ __all__ = [
     "NETCODE",
     "OPERATIONS",
     "OTHER_SERVERS",
+    "PLAYERS",
     "POOLS",
     "REPLAY",
     "STORE",

@@ -28,6 +28,7 @@ from tickdisk.plot.load_space import load_areas, load_reuse, load_sizes, load_to
 from tickdisk.plot.load_time import load_data, load_gaps, load_latencies, load_queue, load_rates
 from tickdisk.plot.network import settled_rtt, stack_costs
 from tickdisk.plot.operations import added_by_operation
+from tickdisk.plot.players import added_by_players
 from tickdisk.plot.pools import pool_throughput
 from tickdisk.plot.replay import lateness_over_time, service_times
 from tickdisk.plot.store import modelled_and_measured, overhead_by_game
@@ -47,6 +48,7 @@ __all__ = [
     "accesses_at_a_glance",
     "accesses_over_regions",
     "added_by_operation",
+    "added_by_players",
     "bandwidth",
     "calibration_latency",
     "checkpoint_costs",

@@ -211,7 +211,12 @@ class Project:
 def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, str]) -> dict[str, str]:
     """Returns the studies that a run leaves out by its plan, by name, each with the reason in words."""
     have = {arm.experiment for arm in arms if config.server in arm.servers}
-    without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
+    without = {
+        name: f"the scale {config.scale} has no life of it"
+        for name, entry in EXPERIMENTS.items()
+        if not getattr(config.chosen.design(entry, config.server), entry.repeats)
+    }
+    without |= {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
     lacking = {
         name: f"it needs {need}, of which the table of experiments has no arm"
         for name, study in STUDIES.items()

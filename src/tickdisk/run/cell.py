@@ -90,7 +90,9 @@ def undisturbed(stage: Stage, say: Say) -> LifeRecord:
     """
     config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
     most = config.chosen.replacements
-    controls = {arm.arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment and arm.role in _CONTROLS}
+    arms = [arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment]
+    # How many players the clients can play is a result of a life with a number of its own, and no reason to run it again.
+    controls = {arm.arm for arm in arms if arm.role in _CONTROLS and stage.life.players is None}
     attempts: list[Attempt] = []
     while True:
         shutil.rmtree(stage.folder, ignore_errors=True)

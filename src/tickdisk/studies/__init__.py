@@ -18,6 +18,7 @@ from tickdisk.studies.join_burst import study as join_burst
 from tickdisk.studies.netcode import study as netcode
 from tickdisk.studies.operations import study as operations
 from tickdisk.studies.other_servers import study as other_servers
+from tickdisk.studies.players import study as players
 from tickdisk.studies.pools import study as pools
 from tickdisk.studies.replay import study as replay
 from tickdisk.studies.statement import Claim, Fact, Statement
@@ -46,6 +47,7 @@ __all__ = [
     "netcode",
     "operations",
     "other_servers",
+    "players",
     "pools",
     "replay",
     "store",

@@ -14,6 +14,7 @@ from tickdisk.report.answers.dose import (
     largest_dose,
     sentence_of_bounds,
     sentence_of_burst,
+    sentence_of_players,
     sentences_of_metrics,
     sizing,
 )
@@ -176,8 +177,8 @@ def _effects(context: Context) -> str:
 
 def _latency(context: Context) -> str:
     evidence, rows = context.evidence, context.sizing
-    sized = sentences_of_metrics(evidence, rows, context.margin)
-    return _joined(_effects(context), sized, sentence_of_burst(rows), *_improvements(context, context.server, ""))
+    said = (_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_players(evidence))
+    return _joined(*said, sentence_of_burst(rows), *_improvements(context, context.server, ""))
 
 
 def _servers(context: Context) -> str:
@@ -203,7 +204,8 @@ def _improvements(context: Context, server: str, prefix: str) -> Iterator[str]:
 
 
 def _advice(context: Context) -> str:
-    return _joined(sentence_of_bounds(context.evidence, context.sizing, context.margin), sentence_of_burst(context.sizing))
+    evidence, rows = context.evidence, context.sizing
+    return _joined(sentence_of_bounds(evidence, rows, context.margin), sentence_of_players(evidence), sentence_of_burst(rows))
 
 
 def _joined(*sentences: str) -> str:
