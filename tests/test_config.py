@@ -231,7 +231,7 @@ def test_half_a_square_of_an_odd_number_of_arms_balances_places_and_a_whole_one_
 
 def test_lives_that_do_not_balance_the_arms_are_refused_with_the_numbers_that_do(values: dict[str, Any]) -> None:
     values["scales"]["paper"]["servers"]["dragonfly"]["switchback"]["lives"] = 8
-    said = r"switchback.lives on dragonfly = 8 is no multiple of its 6 arms, .* set it to 6 or 12$"
+    said = r"switchback.lives on dragonfly = 8 is no multiple of its 7 arms, .* set it to 7 or 14$"
     with pytest.raises(TickdiskError, match=said):
         check_arms(parse_config(values), load_arms())
     # Lives that were asked for beside the plan change no verdict, and the smallest scale decides on no treatment.

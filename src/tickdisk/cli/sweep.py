@@ -23,7 +23,7 @@ def sweep(
     save_period: Annotated[str, typer.Option(help=f"Times between two saves in s, {_List}.")] = "",
     device: Annotated[str, typer.Option(help=f"Devices of the dose, as data/devices.yaml names them, {_List}.")] = "",
     on: Annotated[str, typer.Option("--server", help=f"Servers, {_List}.")] = "",
-    lives: Annotated[int | None, typer.Option(help="Number of server lives at each point.", min=1)] = None,
+    lives: Annotated[int | None, typer.Option(help="Number of server lives at each point.", min=1, max=1000)] = None,
     table: Annotated[Path | None, typer.Option(help="Table of the points, instead of the options above.")] = None,
     name: Annotated[str, typer.Option(help="Name of the sweep, and of its folder in results/sweeps.")] = "",
     scale: Annotated[str, typer.Option(help="Scale of everything that is not varied.")] = "",

@@ -87,7 +87,8 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
     An experiment needs its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
     emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms. The planned
     number of lives must be a multiple of the number of arms, so that every arm has every place in a life equally often and what
-    grows over a life meets all arms alike. A scale with fewer lives than a verdict needs is free of that.
+    grows over a life meets all arms alike. A scale with fewer lives than a verdict needs is free of that, and so is a sweep, whose
+    points have lives of their own.
     """
     for name, entry in EXPERIMENTS.items():
         for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
@@ -99,6 +100,8 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
             for metrics in entry.positive:
                 if sum(arm.positive_for == metrics for arm in own) != 1:
                     raise TickdiskError(f"{where} needs exactly one arm that is positive_for {metrics}; mark it")
+            if config.doses:
+                continue
             lives = int(getattr(config.scales[config.scale].design(entry, server), entry.repeats))
             _check_squares(f"{CONFIG_PATH}: {name}.{entry.repeats} on {server}", lives, len(own), config.decision.minimum_lives)
     fixed = config.decision.confirmatory

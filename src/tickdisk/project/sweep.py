@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tickdisk.config import Config, Dose
+from tickdisk.config import Config, Dose, arms_of
 from tickdisk.experiment import SWITCHBACK, Arm
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import Record, check, plain
@@ -85,7 +85,12 @@ def config_at(config: Config, arms: Sequence[Arm], points: Sequence[Point]) -> C
     doses = tuple(dict.fromkeys(_dose(config, arms, point) for point in points))
     scale = config.scales[config.scale]
     sizes = {key: value for key, value in first.stated.items() if key in _SIZES}
-    own: dict[str, Any] = {SWITCHBACK.name: scale.design(SWITCHBACK, server).model_copy(update=sizes)}
+    design = scale.design(SWITCHBACK, server)
+    # Over as many lives as arms, or a multiple, every arm has every place in a life equally often.
+    count = len(arms_of(_controls(arms), SWITCHBACK.name, server)) + 1
+    if design.lives >= config.decision.minimum_lives:
+        sizes = {"lives": max(count, design.lives // count * count), **sizes}
+    own: dict[str, Any] = {SWITCHBACK.name: design.model_copy(update=sizes)}
     if server in scale.servers:
         own = {"servers": {**scale.servers, server: scale.servers[server].model_copy(update=own)}}
     arm = _arm(doses[0], server, arms).arm
@@ -104,10 +109,13 @@ def arms_at(config: Config, arms: Sequence[Arm]) -> list[Arm]:
     """Returns the arms of a configuration: those of the table `arms`, or the controls and the doses of a sweep."""
     if not config.doses:
         return list(arms)
-    controls = [arm for arm in _switchback(arms) if arm.role not in ("dose", "treatment") or arm.positive_for is not None]
     doses = [_arm(dose, config.server, arms) for dose in config.doses]
-    every = {arm.arm: arm.model_copy(update={"servers": (config.server,)}) for arm in [*controls, *doses]}
+    every = {arm.arm: arm.model_copy(update={"servers": (config.server,)}) for arm in [*_controls(arms), *doses]}
     return list(every.values())
+
+
+def _controls(arms: Sequence[Arm]) -> list[Arm]:
+    return [arm for arm in _switchback(arms) if arm.role not in ("dose", "treatment") or arm.positive_for is not None]
 
 
 def _switchback(arms: Sequence[Arm]) -> list[Arm]:
