@@ -87,8 +87,8 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
     An experiment needs its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
     emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms. The planned
     number of lives must be a multiple of the number of arms, so that every arm has every place in a life equally often and what
-    grows over a life meets all arms alike. A scale with fewer lives than a verdict needs is free of that, and so is a sweep, whose
-    points have lives of their own.
+    grows over a life meets all arms alike. A scale with fewer lives than a verdict needs is free of that, and so is a
+    sweep, whose points have lives of their own.
     """
     for name, entry in EXPERIMENTS.items():
         for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
