@@ -22,15 +22,15 @@ class Players(Design):
     """Time from one player's join to the next."""
     warm_up_s: Seconds = 1.5
     """Time from the last join to the first epoch."""
-    epoch_save_periods: Annotated[float, Field(ge=3)] = 3
+    epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
     """Length of an epoch in save periods of the server. The first period is cut, so at least two are analysed."""
     save_period_s: Seconds = 1.1
     """Time between two periodic saves of the server's world."""
-    teleport_period_s: Seconds = 2
+    teleport_period_s: Seconds = 2.0
     """Time of each player from one teleport to the next. A teleport goes to terrain that is stored but not loaded."""
-    edit_period_s: Seconds = 2
+    edit_period_s: Seconds = 2.0
     """Time of each player from one place-and-dig to the next."""
-    ping_period_s: Seconds = 1
+    ping_period_s: Seconds = 1.0
     """Time of each player from one chat ping to the next."""
 
     @property
