@@ -27,8 +27,17 @@ configfile: "workflow/config/config.yaml"
 container: "build/tickdisk.sif"
 
 
+# With `--config sweep=NAME`, the points of results/sweeps/NAME/points.tsv run, and not the paper. `tickdisk sweep` writes the table.
+SWEEP = config.pop("sweep", None)
+
 with exit_with_message():
     PROJECT = project.Project.of(config)
+    PLAN, POINTS = project.PLAN_PATH, {}
+    if SWEEP is not None:
+        SWEEP = project.SWEEPS / str(SWEEP)
+        table = project.read_points(SWEEP / project.POINTS)
+        POINTS = {point.name: PROJECT.at(point) for point in table}
+        WHOLE, PLAN = PROJECT.at(*table), SWEEP / "plan.json"
     CELLS, SCALE, LEFT_OUT = PROJECT.cells, PROJECT.config.chosen, PROJECT.left_out
     SERVERS = list(PROJECT.identity.servers)  # The first is the server of the studies.
     if workflow.is_main_process:
@@ -47,25 +56,29 @@ with exit_with_message():
                 "with --jobs (-j), --max-threads or --set-threads measurements would run side by side; give --cores instead"
             )
         wanted, there = PROJECT.config.scale, project.scale_of(project.PLAN_PATH)
-        if there not in (None, wanted):
+        if SWEEP is None and there not in (None, wanted):
             other = f"{project.PLAN_PATH} is of scale {there}; `--config scale={there}` plans that one"
             print(f"this plans scale {wanted}, and {other}", file=sys.stderr)
         os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
-        if not project.PLAN_PATH.exists():
-            PROJECT.save()
+        PLANS = {SWEEP / name / "plan.json": point for name, point in POINTS.items()}
+        PLANS[PLAN] = PROJECT if SWEEP is None else WHOLE
+        for path, planned in {project.PLAN_PATH: PROJECT, **PLANS}.items():
+            if not path.exists():
+                planned.save(path)
 
 
 onstart:
     with exit_with_message():
         project.claim(Path("results"))
-        PROJECT.save()  # only now: another run may have been at work with its own plan
+        for path, planned in PLANS.items():
+            planned.save(path)  # only now: another run may have been at work with its own plan
         for line in device.recover():
             print(f"left by an earlier run, removed: {line}")
         for name, reason in PROJECT.missing_servers.items():
             print(f"{name} does not take part: {reason}")
         for kept in project.kept(PROJECT.plan, Path("results/runs")):
             print(kept.sentence(Path("results/runs")))
-        if not Path("results/store/calibrated.json").exists():
+        if SWEEP is None and not Path("results/store/calibrated.json").exists():
             # The message comes now and not after hours of other experiments. The import is here because it takes a second.
             from tickdisk.saving.store import check_device_memory
 
@@ -81,12 +94,17 @@ include: "workflow/rules/netcode.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 
+if SWEEP is not None:
+
+    include: "workflow/rules/sweep.smk"
+
+
 
 # If a step failed, its reason is said last. The paper and the page are made from what is whole, and both say what is missing.
 onerror:
     for line in project.failures(log):
         print(line, file=sys.stderr)
-    if Path("results/plan.json").exists():
+    if SWEEP is None and Path("results/plan.json").exists():
         folders, failed = notebooks_of_this_run()
         words = [
             *folders,
@@ -99,12 +117,18 @@ onerror:
 rule all:
     default_target: True
     input:
-        "results/paper.pdf",
-        "results/index.html",
-        "results/checked.json",
-        "results/comparison.json",
-        EVIDENCE_FILES,
-        NOTEBOOK_PRODUCTS,
-        "results/calibration/requests.parquet",
-        *EVIDENCE.values(),
+        (
+            [
+                "results/paper.pdf",
+                "results/index.html",
+                "results/checked.json",
+                "results/comparison.json",
+                *EVIDENCE_FILES,
+                *NOTEBOOK_PRODUCTS,
+                "results/calibration/requests.parquet",
+                *sum(EVIDENCE.values(), []),
+            ]
+            if SWEEP is None
+            else [f"{SWEEP}/{name}.html" for name in (*POINTS, "sweep")]
+        ),
     localrule: True

@@ -87,11 +87,18 @@ def interrupted_make() -> bool:
     return False
 
 
-def command(scale: str, blocks: str) -> list[str]:
-    """Returns the workflow's command line."""
+def command(scale: str, blocks: str, study: str) -> list[str]:
+    """Returns the workflow's command line, which leaves out all studies but `study`, unless that is empty."""
     overrides = [f"{name}={value}" for name, value in (("scale", scale), ("blocks", blocks)) if value]
+    if study:
+        overrides.append(f"leave_out=[{', '.join(name for name in studies() if name != study)}]")
     launched = ["sh", str(ROOT / "envs/launcher"), "snakemake"]
     return [*launched, "--cores", "all", *(["--config", *overrides] if overrides else [])]
+
+
+def studies() -> list[str]:
+    """Returns the names of all studies, which are those of the notebooks."""
+    return sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 
 
 def supervise(words: list[str], mark: str) -> int:
@@ -142,14 +149,17 @@ def give_back() -> None:
                 os.chown(path, user, group, follow_symlinks=False)
 
 
-def main(scale: str, blocks: str) -> int:
+def main(scale: str, blocks: str, study: str) -> int:
     """Runs the workflow; returns its exit code, 1 when it cannot start."""
+    if study and study not in studies():
+        print(f"make paper: there is no study {study}; take one of {', '.join(studies())}", file=sys.stderr)
+        return 1
     if os.geteuid() != 0:
         sudo = shutil.which("sudo")
         if sudo is None:
             print("make paper: mounting emulated devices needs root: run it as root, or install sudo", file=sys.stderr)
             return 1
-        os.execv(sudo, [sudo, "--preserve-env=CI,SCALE", sys.executable, __file__, scale, blocks, "give-back"])  # noqa: S606
+        os.execv(sudo, [sudo, "--preserve-env=CI,SCALE", sys.executable, __file__, scale, blocks, study, "give-back"])  # noqa: S606
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # when make is killed, so is what it started
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build/.paper-lock").open("a+") as lock:
@@ -166,7 +176,7 @@ def main(scale: str, blocks: str) -> int:
         if ended := sweep(mark):
             print(f"make paper: ended {ended} processes that an earlier run had left", flush=True)
         start = time.monotonic()
-        code = supervise(command(scale, blocks), mark)
+        code = supervise(command(scale, blocks, study), mark)
         if "give-back" in sys.argv:
             give_back()
         minutes = (time.monotonic() - start) / 60
@@ -176,4 +186,4 @@ def main(scale: str, blocks: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:4]))

@@ -70,6 +70,7 @@ def small(values: dict[str, Any]) -> dict[str, Any]:
     scale["world"]["edge_blocks"] = 40
     scale["calibration"]["seconds_per_job"] = 0.2
     scale["switchback"] |= {"lives": 2, "warm_up_s": 2, "players": 2, "save_period_s": 0.3}
+    scale["players"] |= {"players": [2, 3], "save_period_s": 0.3}
     scale["join_burst"] |= {"blocks": 2, "players": 2, "burst_s": 0.5, "stay_s": 1}
     scale["inside_tick"] |= {"warm_up_s": 3, "stalls": 2, "players": 2, "teleport_period_s": 0.7}
     scale["accesses"] |= {"lives": 1, "players": 2, "seconds": 15, "first_seconds": 15}

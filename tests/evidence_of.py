@@ -10,7 +10,7 @@ from tickdisk.report.evidence import Evidence
 from tickdisk.stats import BoundWord, Cause, TooFew, Word
 from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Statement
 
-STUDIES = ("calibration", "accesses", "switchback", "join_burst", "inside_tick", "replay", "checkpoint", "store")
+STUDIES = ("calibration", "accesses", "switchback", "join_burst", "players", "inside_tick", "replay", "checkpoint", "store")
 _BELOW_THE_BURST = 1.02
 """A latency that the switchback tries and the burst of joins does not."""
 PLAN = record.read(KeptPlan, Path(__file__).resolve().parent.parent / "data/reference/paper/plan.json")
@@ -62,6 +62,26 @@ def _join_burst(verdict: Word, ratio: float, *, good: float | None, hurts: float
         said.fact(f"latency.{arm}", latency, "ms", source="model")
         said.fact(f"dose.{arm}", latency + 0.01, "ms", source="calibration")
     _effects(said, ("join_mean", "gap_mean", "gap_max"), verdict, ratio, good=good, hurts=hurts)
+    return said
+
+
+def _players(verdict: Word) -> Statement:
+    said = Statement("players")
+    for part, title, each in ((said, "Luanti", 9.1), (said.part("minestom"), "Minestom", -0.1)):
+        part.word("title", title, source="manifests")
+        for name, value, unit in (
+            ("fewest", 2, "players"),
+            ("most", 20, "players"),
+            ("latency", 6.0, "ms"),
+            ("lives", 24, "lives"),
+        ):
+            part.fact(name, value, unit, source="plan")
+        part.fact("saturated_lives", 1, "lives", source="manifests")
+        for name, value in (("per_player", each), ("at_none", 2.0)):
+            part.fact(name, value, "ms per ms", interval=(value - 0.3, value + 0.3), n=6, source="lines")
+        _comparison(part, "per_player", verdict, "per_player", n=6)
+    for name, value, unit in (("flushes", 3.0, "flushes"), ("requests", 11.0, "requests"), ("in_series", 9.03, "requests")):
+        said.fact(f"save.{name}", value, unit, n=73, source="captures")
     return said
 
 
@@ -126,9 +146,8 @@ def evidence_of(
     store.word("game.usual.advice", "Copy-on-Update", source="lives")
     switchback = _switchback(comparison, ratio, good=good, hurts=hurts)
     burst = _join_burst(comparison, ratio, good=good if good != _BELOW_THE_BURST else None, hurts=hurts)
-    every = [
-        said for said in (calibration, accesses, switchback, burst, inside, replay, checkpoint, store) if said.name not in without
-    ]
+    made = (calibration, accesses, switchback, burst, _players(comparison), inside, replay, checkpoint, store)
+    every = [said for said in made if said.name not in without]
     facts = {name: fact for said in every for name, fact in said.facts.items()}
     claims = {claim.id: claim for said in every for claim in said.claims}
     return Evidence(facts, claims, {said.name: {} for said in every}, dict.fromkeys(without, "it was left out"))

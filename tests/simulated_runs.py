@@ -10,7 +10,7 @@ from records_of import LIFE, QUIET, changed, manifest_of, plan_of
 
 from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
 from tickdisk.device import NO_DELAY, load_devices
-from tickdisk.experiment import PlannedLife
+from tickdisk.experiment import Arm, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.manifest import Attempt, LifeRecord, write_manifest
 from tickdisk.project import read_plan, write_plan
@@ -20,10 +20,16 @@ BASE_MS, PER_MS = 100.0, 5.0
 """A tick takes so long, and so much longer for each ms of storage latency."""
 DELAY_MS = 80.0
 """A tick takes so much longer while the probe delays it."""
+HELD_S = 0.3
+"""An action takes so much longer while the server holds its answers back."""
 GapOf = Callable[[str, int], float]
-LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "hdd": 6.0}
+LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "action_delay": 0.1, "hdd": 6.0}
 LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
+OPS_MS = {arm: (ms, ms, ms) for arm, ms in LATENCY_MS.items()}
+"""Latencies of reads, writes and flushes by arm."""
+OPS_MS |= {"reads_6ms": (6, 0.1, 0.1), "writes_6ms": (0.1, 6, 0.1), "flushes_6ms": (0.1, 0.1, 6), "all_6ms": (6, 6, 6)}
+LATENCY_MS |= {arm: reads for arm, (reads, _, _) in OPS_MS.items()}
 REALISED_MS = 0.01
 """Calibration found every device so much slower than its model."""
 REQUESTS = 30
@@ -43,7 +49,8 @@ def tables_of(life: PlannedLife, block: int, gap_ms: GapOf, rng: np.random.Gener
             starts.append(at_s)
             at_s += level / 1000
         for due_s in np.arange(epoch.steady_s, epoch.end_s - 0.5, 0.5).tolist():
-            actions += [(kind, due_s, due_s + 2 * level / 1000) for kind in ("teleport", "join")]
+            held_s = HELD_S if epoch.arm == "action_delay" else 0.0
+            actions += [(kind, due_s, due_s + 2 * level / 1000 + held_s) for kind in ("teleport", "join")]
     ns = [round(s * SECOND) + SECOND for s in starts]
     acted = pd.DataFrame(actions, columns=["action", "due_ns", "completed_ns"])
     acted[["due_ns", "completed_ns"]] = (acted[["due_ns", "completed_ns"]] * SECOND + SECOND).round().astype("Int64")
@@ -83,9 +90,9 @@ def config_of(scale: str, blocks: int | None) -> Config:
     return parse_config(load_config().model_dump(mode="json") | {"scale": scale, "blocks": blocks})
 
 
-def cells_of(config: Config, experiment: str, server: str = "luanti") -> list[Cell]:
+def cells_of(config: Config, experiment: str, server: str = "luanti", arms: Sequence[Arm] | None = None) -> list[Cell]:
     """Returns the cells of an experiment on a server, whose devices and programs do not matter here."""
-    arms = load_arms()
+    arms = load_arms() if arms is None else arms
     models = {(arm.experiment, arm.arm): NO_DELAY for arm in arms}
     return plan(config, arms, models, {(experiment, server): {}})
 
@@ -97,15 +104,19 @@ def write_runs(
     server: str = "luanti",
     scale: str = "paper",
     blocks: int | None = None,
+    config: Config | None = None,
+    arms: Sequence[Arm] | None = None,
     gap_ms: GapOf = linear,
+    gap_of: Callable[[PlannedLife], GapOf] | None = None,
     values: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
     tables: Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
 ) -> Path:
     """Writes the run folders of all cells of an experiment and their plan, and returns the plan's path. Cells add to a plan.
 
-    `values` replaces fields of a life's record, `tables` the tables of a block.
+    `gap_of` takes the place of `gap_ms` where gaps depend on the life. `values` replaces fields of a life's record, `tables` the
+    tables of a block. `config` and `arms` replace those of the project at this scale and with so many blocks.
     """
-    config, arms, rng = config_of(scale, blocks), load_arms(), np.random.default_rng(7)
+    config, arms, rng = config or config_of(scale, blocks), arms or load_arms(), np.random.default_rng(7)
     devices = load_devices(Path("data/devices.yaml"))
     models = {
         arm.arm: devices["hdd" if arm.arm == "hdd" else "sata_ssd"].model_copy(
@@ -114,7 +125,7 @@ def write_runs(
         for arm in arms
         if arm.experiment == experiment
     }
-    cells = cells_of(config, experiment, server)
+    cells = cells_of(config, experiment, server, arms)
     for cell in cells:
         lives = {
             life.name: record_of(life, 2 if cell.block == 0 else 1, (values or {}).get((cell.block, life.name), {}))
@@ -122,7 +133,8 @@ def write_runs(
         }
         for life in cell.lives:
             (folder / cell.hash / life.name).mkdir(parents=True)
-            for name, rows in tables(cell.block, tables_of(life, cell.block, gap_ms, rng)).items():
+            gap = gap_ms if gap_of is None else gap_of(life)
+            for name, rows in tables(cell.block, tables_of(life, cell.block, gap, rng)).items():
                 table.write(name, folder / cell.hash / life.name / f"{name}.parquet", rows)
         manifest = manifest_of(
             experiment,
@@ -139,7 +151,7 @@ def write_runs(
         write_manifest(folder / cell.hash, manifest)
     path = folder / "plan.json"
     before = read_plan(path).cells if path.exists() else ()
-    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)]))
+    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)], arms=tuple(arms)))
     return path
 
 

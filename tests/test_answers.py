@@ -3,13 +3,15 @@
 import re
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from evidence_of import ASKED, STUDIES, evidence_of
 
 from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentences
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies.statement import VERDICTS
+from tickdisk.stats import TooFew, Word
+from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Statement
 
 TIERS = {"SATA SSD": 0.1, "cloud volume": 1.0, "hard disk": 6.0}
 WORDS = [word for kind in VERDICTS.values() for word in kind]
@@ -65,7 +67,7 @@ def test_nothing_at_all_is_still_an_answer() -> None:
             2.0,
             "makes the longest tick gap of an epoch 2.00 [1.81, 2.20] times as long",
         ),
-        ("different", 0.5, "makes the longest tick gap of an epoch only 0.500"),
+        ("different", 0.5, "makes the longest tick gap of an epoch shorter, 0.500"),
         ("equivalent", 1.01, "leaves the longest tick gap of an epoch within 20 % of what it was"),
         ("inconclusive", 1.1, "it is not known whether 6 ms of storage latency"),
         ("not valid", 1.1, "was not decided, because 4 lives are fewer than a verdict needs"),
@@ -105,25 +107,25 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
             1.02,
             6.01,
             "cloud volume (1 ms)",
-            "is shown to stay within 20 % of its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
+            "is shown to stay at most 20 % above its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
         ),
         (
             12.1,
             None,
             "hard disk (6 ms)",
-            "is shown to stay within 20 % of its baseline up to 12.1 ms, and is not shown to exceed that at any",
+            "is shown to stay at most 20 % above its baseline up to 12.1 ms, and is not shown to exceed that at any",
         ),
         (
             None,
             1.02,
             "none is shown to be",
-            "is not shown to stay within 20 % of its baseline at any latency tried, and exceeds that from 1.02 ms on",
+            "is not shown to stay at most 20 % above its baseline at any latency tried, and exceeds that from 1.02 ms on",
         ),
         (
             None,
             None,
             "not known",
-            "is not shown to stay within 20 % of its baseline at any latency tried, and is not shown to exceed that at any",
+            "is not shown to stay at most 20 % above its baseline at any latency tried, and is not shown to exceed that at any",
         ),
     ],
 )
@@ -143,19 +145,23 @@ def test_the_sizing_table_names_the_slowest_disk_that_is_good(
         (
             1.02,
             6.01,
-            "and the mean teleport latency within 20 % of their baselines, and from 6.01 ms on",
+            "and the mean teleport latency at most 20 % above their baselines, and from 6.01 ms on",
         ),
         (
             12.1,
             None,
-            "and the mean teleport latency within 20 % of their baselines, and no metric is shown to exceed",
+            "and the mean teleport latency at most 20 % above their baselines, and no metric is shown to exceed",
         ),
         (
             None,
             1.02,
-            "No latency that was tried is shown to keep the mean tick gap within 20 % of its baseline, and from 1.02 ms",
+            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and from 1.02 ms",
         ),
-        (None, None, "No latency that was tried is shown to keep the mean tick gap within 20 % of its baseline, and no metric"),
+        (
+            None,
+            None,
+            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and no metric",
+        ),
     ],
 )
 def test_the_advice_is_that_of_the_strictest_metric(good: float | None, hurts: float | None, words: str) -> None:
@@ -173,6 +179,47 @@ def test_advice_goes_by_the_metric_that_suffers_first() -> None:
     advice = answered(replace(evidence, facts={**evidence.facts, **facts})).advice
     assert advice.startswith("While players play, latencies of up to 1 ms are shown to keep the mean tick gap, ")
     assert "and from 3 ms on the longest tick gap of an epoch is shown to exceed that." in advice
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown", "is_said"),
+    [
+        ("different", "9.10 [8.80, 9.40] ms per ms", True),
+        ("equivalent", "within the margin (9.10 [8.80, 9.40] ms per ms)", False),
+        ("inconclusive", "not known (9.10 [8.80, 9.40] ms per ms)", False),
+        ("not valid", "not decided", False),
+    ],
+)
+def test_the_sizing_table_says_for_how_many_players_it_holds_and_what_one_more_costs(
+    verdict: Word, shown: str, is_said: bool
+) -> None:
+    evidence, players, setup = evidence_of(), Statement("players"), Statement("setup")
+    setup.fact("switchback.players", 5, "players", source="plan")
+    players.fact("per_player", 9.1, "ms per ms", interval=(8.8, 9.4), n=6, source="lines")
+    few = [TooFew(n=1, needed=6, counted="blocks")] if verdict == "not valid" else []
+    own: dict[str, Any] = {
+        "source": THIS_PROJECT,
+        "statement": "Effect of a player",
+        "evidence": "x",
+        "n": 6,
+        "counted": "blocks",
+    }
+    players.comparison("per_player", verdict=verdict, causes=few, effect="per_player", **own)
+    facts, claims = {**evidence.facts, **setup.facts, **players.facts}, {claim.id: claim for claim in players.claims}
+    found = answered(replace(evidence, facts=facts, claims={**evidence.claims, **claims}))
+    assert {row.metric: row.players for row in found.sizing if row.study == "switchback"} == {
+        "mean tick gap": 5,
+        "longest tick gap of an epoch": 5,
+        "mean teleport latency": 5,
+    }
+    assert {row.per_player for row in found.sizing} == {"", shown}
+    assert "While 5 players play, latencies of up to" in found.advice
+    words = "A player more adds 9.10 [8.80, 9.40] ms to the longest tick gap for each ms of latency."
+    assert (words in found.advice, words in next(each.sentence for each in found.answers if each.id == "latency")) == (
+        is_said,
+        is_said,
+    )
+    check(found.advice)
 
 
 def test_a_scale_that_decides_nothing_says_so_once() -> None:

@@ -1,6 +1,7 @@
 """Figures, tolerances, look-ups and acceptance, against brute force and the emulator's own model."""
 
 import heapq
+import itertools
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from tickdisk.calibrate.nominal import Nominal, nominal, served_per_s
 from tickdisk.calibrate.summary import within
 from tickdisk.device import DeviceModel, MountedDevice, QuantilesByInflight, simulate
 from tickdisk.foundation import host
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.files import write_json
 
 MODELS = [
@@ -117,17 +119,21 @@ def test_fio_waits_its_turn_for_what_is_served_not_for_what_an_idle_device_would
     assert 27_000 < (served_per_s(crowded, mixed) or 0) < 55_000, "half of them are slow"
 
 
+def cores_of(server: tuple[int, ...], others: tuple[int, ...]) -> Cores:
+    return Cores(server=server, clients=others, emulator=others)
+
+
 @pytest.mark.parametrize(
     ("cores", "always", "expected"),
     [
-        (host.Cores((0,), (1,)), False, [True, False]),
-        (host.Cores((0,), (1,)), True, [True, True]),  # as for a profile
-        (host.Cores((0,), (0,)), False, [True, True]),  # the emulator's own
-        (host.Cores((0, 1), (2, 3)), False, [True, True]),
+        (cores_of((0,), (1,)), False, [True, False]),
+        (cores_of((0,), (1,)), True, [True, True]),  # as for a profile
+        (cores_of((0,), (0,)), False, [True, True]),  # the emulator's own
+        (cores_of((0, 1), (2, 3)), False, [True, True]),
     ],
 )
 def test_on_which_cores_fio_interrupts(
-    cores: host.Cores, always: bool, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cores: Cores, always: bool, expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
     monkeypatch.setattr(host, "split_cores", lambda: cores)
@@ -244,8 +250,11 @@ def test_floors() -> None:
     assert floor_ns(TWO, FAST.with_burn(5_000)) == 20_000
     assert floor_ns(TWO, FAST.with_latency(1_000_000)) == 60_000  # half way in the logarithm
     assert floor_ns(TWO, FAST.model_copy(update={"seed": 7})) == 20_000, "which latencies are drawn does not matter"
-    for changed in ({"channels": 2}, {"bandwidth_bytes_per_s": 10**6}, {"write_latency_ns": 5}):
+    for changed in ({"channels": 2}, {"bandwidth_bytes_per_s": 10**6}, {"write_latency_ns": 200_000}):
         assert floor_ns(TWO, FAST.model_copy(update=changed)) == 20_000, "of a device that was changed since"
+    for slow in itertools.product((100_000, 10_000_000), repeat=3):
+        found = floor_ns(TWO, FAST.with_latencies(*slow).model_copy(update={"name": "apart"}))
+        assert found == (20_000 if min(slow) == 100_000 else 100_000), "the floor of the fastest operation"
     assert interpolate_floor(TWO, 50_000_000) == 100_000
     assert interpolate_floor(TWO, 7_000) == 7_000
     with pytest.raises(TickdiskError, match="no device with a latency above its floor"):

@@ -21,6 +21,7 @@ from tickdisk.stats import (
     Cause,
     ClientsSaturated,
     ControlFailed,
+    ControlUndecided,
     FewerThanPlanned,
     FilesUnknown,
     LivesFailed,
@@ -45,6 +46,9 @@ CLAUSES: dict[Cause, str] = {
     FewerThanPlanned(n=8, planned=10, counted="lives"): "8 lives are fewer than a verdict needs",
     NoInterval(n=8, counted="lives"): "8 lives give no interval",
     CONTROL: "a control of the experiment did not come out as it must",
+    ControlUndecided(
+        control="sham", low=0.9, high=1.4, n=8, reason="ratio 1.1"
+    ): "a control of the experiment did not come out as it must",
     SATURATED: "the clients were short of processor time",
     NothingCaptured(): "nothing was captured",
     FilesUnknown(): "the files of the device's requests are not known here",

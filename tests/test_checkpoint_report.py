@@ -16,9 +16,11 @@ from tickdisk.studies import checkpoint as study
 from tickdisk.studies.algorithms import NAMES
 from tickdisk.studies.checkpoint import Results
 from tickdisk.studies.checkpoint.anchors import crossings, measure, measure_game
+from tickdisk.studies.published import load_findings
 
 PUBLISHED_PATH = "data/published.yaml"
 PUBLISHED = checkpoint.load_published()
+FINDINGS = load_findings(PUBLISHED_PATH)
 RATES = (1_000, 8_000, 10_000, 64_000, 256_000)
 
 
@@ -29,8 +31,9 @@ def made_up(**changed: float) -> pd.DataFrame:
         for name in checkpoint.ALGORITHMS:
             eager = name not in checkpoint.COPY_ON_UPDATE
             log = name.endswith("partial_redo") and rate == 1_000
+            crosses = 0 if name == "naive_snapshot" else 10_000 if eager else 8_000
             rows[name, rate] = {
-                "overhead_ms": 0.85,
+                "overhead_ms": 0.85 * (1 + 0.1 * int(np.sign(rate - crosses)) * bool(crosses)),
                 "longest_ms": 17.0 if eager else 12.0,
                 "checkpoint_s": 0.1 if log else 0.68,
                 "recovery_s": 1.4,
@@ -45,21 +48,21 @@ def made_up(**changed: float) -> pd.DataFrame:
 
 
 def reached(table: pd.DataFrame) -> dict[str, bool]:
-    return {one.name: one.is_reached for one in measure(table, PUBLISHED)}
+    return {one.name: one.is_reached for one in measure(table, PUBLISHED, FINDINGS)}
 
 
 def test_what_is_as_published_is_reached() -> None:
     assert all(reached(made_up()).values())
-    values = {one.name: one.value for one in measure(made_up(), PUBLISHED)}
+    values = {one.name: one.value for one in measure(made_up(), PUBLISHED, FINDINGS)}
     assert values["copy_on_update.most_gain"] == pytest.approx(5)
     assert values["log.partial_redo.times_faster"] == pytest.approx(6.8)
 
 
 def test_a_claim_says_the_published_number_and_how_near_it_must_be_reached() -> None:
-    statements = {one.name: one.statement for one in measure(made_up(), PUBLISHED)}
-    said = "Naive-Snapshot adds 0.85 ms per tick on average, within 5 % at every update rate"
+    statements = {one.name: one.statement for one in measure(made_up(), PUBLISHED, FINDINGS)}
+    said = "Naive-Snapshot adds 0.85 ms per tick on average, within a factor of 1.05"
     assert statements["naive.overhead"] == said
-    assert statements["half_tick.eager"].endswith("by more than half a tick (16.7 ms) at 64,000 updates per tick")
+    assert statements["half_tick.eager"].endswith("by more than half a tick at 64,000 updates per tick")
 
 
 def test_each_algorithm_has_one_name() -> None:
@@ -69,7 +72,7 @@ def test_each_algorithm_has_one_name() -> None:
 
 @pytest.mark.parametrize(("updates", "is_reached"), [(35_590, True), (34_000, True), (33_000, False), (np.nan, False)])
 def test_a_game_is_as_large_as_published_within_5_percent(updates: float, is_reached: bool) -> None:
-    found = measure_game(pd.DataFrame({"updates_per_tick": [updates] * 6}), PUBLISHED)
+    found = measure_game(pd.DataFrame({"updates_per_tick": [updates] * 6}), FINDINGS)
     assert found.is_reached == is_reached
 
 
@@ -78,16 +81,20 @@ def test_a_crossing_is_interpolated() -> None:
     table.loc[(table["algorithm"] == "copy_on_update") & (table["rate"] == 10_000), "overhead_ms"] = 1.7
     found = crossings(table)
     assert found["copy_on_update"] == pytest.approx(np.sqrt(8_000 * 10_000)), "half and double are as far from 1"
-    assert np.isnan(found["partial_redo"])
+    assert found["partial_redo"] == pytest.approx(10_000)
+    never = made_up()
+    never.loc[never["algorithm"] == "naive_snapshot", "overhead_ms"] = 100.0
+    assert np.isnan(crossings(never)["partial_redo"])
+    assert not reached(never)["crossing.partial_redo"]
 
 
 @pytest.mark.parametrize(
     ("change", "value", "lost"),
     [
-        ("naive_snapshot__overhead_ms__10000", 0.90, {"naive.overhead"}),
+        ("naive_snapshot__overhead_ms__256000", 0.90, {"naive.overhead"}),
         ("naive_snapshot__recovery_s__8000", 1.3, {"naive.recovery"}),
         ("partial_redo__checkpoint_s__1000", 0.11, {"log.partial_redo.checkpoint", "log.partial_redo.times_faster"}),
-        ("atomic_copy_dirty_objects__overhead_ms__10000", 1.0, {"crossover.atomic_copy_dirty_objects"}),
+        ("atomic_copy_dirty_objects__overhead_ms__10000", 0.5, {"crossing.atomic_copy_dirty_objects"}),
         ("atomic_copy_dirty_objects__overhead_ms__256000", 1.2, {"eager.overhead"}),
         ("copy_on_update__overhead_ms__1000", 0.85 / 6, {"copy_on_update.most_gain"}),
         ("copy_on_update__overhead_ms__64000", 0.85 * 3.2, {"copy_on_update.most_cost"}),
@@ -126,7 +133,7 @@ def as_long(swept: Path, folder: Path) -> Study[Results]:
 
 def test_too_short_a_sweep_decides_nothing(swept: Path) -> None:
     claims = study(str(swept), published=PUBLISHED_PATH).statement.claims
-    assert {(claim.verdict, claim.study) for claim in claims} == {("not valid", "open")}
+    assert {(claim.verdict, claim.study) for claim in claims} == {("not valid", "not valid")}
     assert all("120 ticks were simulated, and 1,000, as published, would decide" in claim.evidence for claim in claims)
 
 
@@ -202,6 +209,6 @@ def test_a_missing_or_old_table_is_named(swept: Path, tmp_path: Path) -> None:
 
 def test_a_wrong_published_value_is_named(tmp_path: Path) -> None:
     text = Path("data/published.yaml").read_text()
-    (tmp_path / "p.yaml").write_text(text.replace("checkpoint_s: 0.1", "checkpoint_s: soon"))
-    with pytest.raises(TickdiskError, match=r"p.yaml, key checkpoint: log.checkpoint_s = 'soon' is not acceptable"):
+    (tmp_path / "p.yaml").write_text(text.replace("game_units: 400128", "game_units: many"))
+    with pytest.raises(TickdiskError, match=r"p.yaml, key checkpoint: game_units = 'many' is not acceptable"):
         checkpoint.load_published(tmp_path / "p.yaml")

@@ -26,6 +26,8 @@ from tickdisk.experiment import EXPERIMENTS, INSIDE_TICK, SWITCHBACK, Arm
 from tickdisk.experiment.balance import balanced_order, williams_square
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import project
+from tickdisk.server import SERVERS
+from tickdisk.stats import life_contrasts
 
 CODE = {(experiment, "luanti"): {"python": "a", "server": "b"} for experiment in EXPERIMENTS}
 
@@ -99,19 +101,22 @@ def test_yaml_that_does_not_parse_names_the_line(tmp_path: Path) -> None:
         load_config(tmp_path / "c.yaml")
 
 
-HEADER = "experiment\tarm\tservers\trole\tdevice\tlatency_us\ttick_delay_ms\tpositive_for\tcapture\tdescription\n"
+HEADER = (
+    "experiment\tarm\tservers\trole\tdevice\tlatency_us\ttick_delay_ms\taction_delay_ms\tpositive_for\tcapture\tdescription\n"
+)
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("switchback\ta\tluanti\tbaseline\tsata_ssd\t-5\t\t\t\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
-        ("switchback\ta\tluanti\tking\tsata_ssd\t\t\t\t\tx\n", r"e.tsv, line 2: role = 'king'"),
-        ("switchback\ta\tluanti\tbaseline\tsata_ssd\t\t\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
-        ("switchback\ta\tluanti\tdelay\tsata_ssd\t\t0\tticks\t\tx\n", r"e.tsv, line 2: tick_delay_ms = '0'"),
-        ("switchback\ta\tluanti\tdose\tsata_ssd\t\t\tjoins\t\tx\n", r"e.tsv, line 2: positive_for = 'joins'"),
-        ("switchback\ta\t \tbaseline\tsata_ssd\t\t\t\t\tx\n", r"e.tsv, line 2: servers = ' '"),
-        ("switchback\ta\tluanti\tnull\tsata_ssd\t\t\t\t\tx\n" * 2, r"names the arm a twice"),
+        ("switchback\ta\tluanti\tbaseline\tsata_ssd\t-5\t\t\t\t\tx\n", r"e.tsv, line 2: latency_us = '-5'"),
+        ("switchback\ta\tluanti\tking\tsata_ssd\t\t\t\t\t\tx\n", r"e.tsv, line 2: role = 'king'"),
+        ("switchback\ta\tluanti\tbaseline\tsata_ssd\t\t\t\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
+        ("switchback\ta\tluanti\tdelay\tsata_ssd\t\t0\t\tticks\t\tx\n", r"e.tsv, line 2: tick_delay_ms = '0'"),
+        ("switchback\ta\tluanti\tdelay\tsata_ssd\t\t\t-9\tactions\t\tx\n", r"e.tsv, line 2: action_delay_ms = '-9'"),
+        ("switchback\ta\tluanti\tdose\tsata_ssd\t\t\t\tjoins\t\tx\n", r"e.tsv, line 2: positive_for = 'joins'"),
+        ("switchback\ta\t \tbaseline\tsata_ssd\t\t\t\t\t\tx\n", r"e.tsv, line 2: servers = ' '"),
+        ("switchback\ta\tluanti\tnull\tsata_ssd\t\t\t\t\t\tx\n" * 2, r"names the arm a twice"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
@@ -128,15 +133,17 @@ def arms_with(*rows: tuple[str, str, str]) -> list[Arm]:
     ]
 
 
-def test_controls_are_demanded_by_server() -> None:
-    config = load_config()
+def test_controls_are_demanded_by_server(values: dict[str, Any]) -> None:
+    config = parse_config(values | {"scale": "smoke"})
     everywhere = [("a", "luanti other", "baseline"), ("b", "luanti other", "null")]
     with pytest.raises(TickdiskError, match="capture_cost on luanti needs exactly one arm that is positive_for ticks"):
         check_arms(config, arms_with(*everywhere))
     with pytest.raises(TickdiskError, match="capture_cost on other needs exactly one arm with role null"):
         check_arms(config, arms_with(("a", "other", "baseline"), ("b", "other", "dose")))
     shams = [arm for arm in load_arms() if arm.role == "sham"]
-    others = [arm.model_copy(update={"servers": ("other",)}) for arm in load_arms() if arm.role != "sham"]
+    others = [
+        arm.model_copy(update={"servers": ("other",)}) for arm in load_arms() if arm.role != "sham" and "luanti" in arm.servers
+    ]
     check_arms(config, others)
     with pytest.raises(TickdiskError, match="on luanti needs exactly one arm with role sham"):
         check_arms(config, [arm for arm in load_arms() if arm not in shams])
@@ -178,7 +185,7 @@ def test_more_blocks_add_cells_and_keep_the_old(values: dict[str, Any]) -> None:
 
 def test_every_arm_has_one_epoch_in_a_life_and_two_save_periods_are_analysed(values: dict[str, Any]) -> None:
     config, arms = parse_config(values), load_arms()
-    own = sorted(arm.arm for arm in arms if arm.experiment == "switchback")
+    own = sorted(arm.arm for arm in arms if arm.experiment == "switchback" and "luanti" in arm.servers)
     for cell in planned(values, arms):
         if cell.experiment != "switchback":
             continue
@@ -204,9 +211,54 @@ def test_the_order_of_arms_is_balanced_over_the_planned_lives(values: dict[str, 
     for experiment in ("switchback", "join_burst", "capture_cost"):
         cells = [cell for cell in planned(values, arms) if cell.experiment == experiment]
         orders = [[epoch.arm for life in cell.lives for epoch in life.epochs] for cell in cells]
-        assert len(orders) == len(orders[0]), "as many lives, or blocks, as arms: one whole square"
-        assert set(Counter(pair for order in orders for pair in pairwise(order)).values()) == {1}
+        assert len(orders) == len(orders[0]), "as many lives, or blocks, as arms: a whole Latin square"
+        followed = Counter(pair for order in orders for pair in pairwise(order))
+        # An odd number of arms fills half of a Williams square, in which an arm follows half of the others, each twice.
+        assert set(followed.values()) == {1 if len(orders) % 2 == 0 else 2}
         assert set(Counter((place, arm) for order in orders for place, arm in enumerate(order)).values()) == {1}
+
+
+@pytest.mark.parametrize("arms", [5, 7, 9])
+def test_half_a_square_of_an_odd_number_of_arms_balances_places_and_a_whole_one_what_follows(arms: int) -> None:
+    names = list("abcdefghi"[:arms])
+    orders = [balanced_order(names, block, np.random.default_rng) for block in range(4 * arms)]
+    for begin in range(0, 4 * arms, arms):
+        assert len({(place, arm) for order in orders[begin : begin + arms] for place, arm in enumerate(order)}) == arms**2
+    for begin in (0, 2 * arms):
+        followed = Counter(pair for order in orders[begin : begin + 2 * arms] for pair in pairwise(order))
+        assert (len(followed), set(followed.values())) == (arms * (arms - 1), {2})
+
+
+def test_lives_that_do_not_balance_the_arms_are_refused_with_the_numbers_that_do(values: dict[str, Any]) -> None:
+    values["scales"]["paper"]["servers"]["dragonfly"]["switchback"]["lives"] = 8
+    said = r"switchback.lives on dragonfly = 8 is no multiple of its 7 arms, .* set it to 7 or 14$"
+    with pytest.raises(TickdiskError, match=said):
+        check_arms(parse_config(values), load_arms())
+    # Lives that were asked for beside the plan change no verdict, and the smallest scale decides on no treatment.
+    for changed in ({"blocks": 11}, {"scale": "smoke"}, {"scale": "full"}):
+        check_arms(parse_config(load_config().model_dump(mode="json") | changed), load_arms())
+
+
+def test_saves_that_grow_over_a_life_bias_no_contrast_of_whole_squares() -> None:
+    """A save writes all that was ever changed, so that its requests, and what a latency costs it, grow with the place."""
+    latency_ms = {"baseline": 0.1, "again": 0.1, "one": 1.0, "six": 6.0, "twelve": 12.0, "delay": 0.1}
+    arms, margin = list(latency_ms), np.log(1.2)
+
+    def gap_ms(arm: str, place: int) -> float:
+        return 50.0 + (10 + 15 * place) * latency_ms[arm] / 10 + (50.0 if arm == "delay" else 0.0)
+
+    places = range(len(arms))
+    truth = {arm: np.mean([np.log(gap_ms(arm, place) / gap_ms("baseline", place)) for place in places]) for arm in arms}
+
+    def bias(lives: int, seed: int) -> float:
+        orders = [balanced_order(arms, block, lambda square: np.random.default_rng([seed, square])) for block in range(lives)]
+        logs = np.array([[np.log(gap_ms(arm, order.index(arm))) for arm in arms] for order in orders])
+        found = life_contrasts(logs, baseline=0, null=1).mean(axis=0)
+        return float(max(abs(found[number] - truth[arm]) for number, arm in enumerate(arms) if arm != "baseline"))
+
+    for lives in (6, 12, 18):
+        assert max(bias(lives, seed) for seed in range(50)) < margin / 10
+    assert max(bias(8, seed) for seed in range(50)) > margin / 10, "eight lives are no whole square"
 
 
 def test_a_second_square_has_an_order_of_its_own() -> None:
@@ -223,7 +275,7 @@ def test_a_second_square_has_an_order_of_its_own() -> None:
 def test_ticks_are_delayed_in_the_arm_that_says_so_and_nowhere_else(values: dict[str, Any]) -> None:
     arms = load_arms()
     for cell in planned(values, arms):
-        delays = {arm.arm: arm.tick_delay_ms for arm in arms if arm.experiment == cell.experiment}
+        delays = {arm.arm: arm.tick_delay_ms for arm in arms if arm.experiment == cell.experiment and cell.server in arm.servers}
         if not any(delays.values()):
             continue
         for life in cell.lives:
@@ -231,6 +283,13 @@ def test_ticks_are_delayed_in_the_arm_that_says_so_and_nowhere_else(values: dict
             for epoch in life.epochs:
                 inside = [length for due_s, length in injected.items() if epoch.start_s <= due_s < epoch.end_s]
                 assert set(inside) == ({delays[epoch.arm]} if delays[epoch.arm] else set())
+
+
+def test_answers_are_held_back_for_whole_steps_of_each_server() -> None:
+    held = [(server, arm.action_delay_ms) for arm in load_arms() if arm.action_delay_ms is not None for server in arm.servers]
+    assert {server for server, _ in held} == set(SERVERS)
+    for server, milliseconds in held:
+        assert milliseconds * 1_000_000 % SERVERS[server].ticking.budget_ns == 0
 
 
 def test_a_confirmatory_claim_about_an_arm_that_is_not_there_is_named(values: dict[str, Any]) -> None:
@@ -293,6 +352,7 @@ def test_a_setting_of_something_else_does_not(key: str, values: dict[str, Any]) 
         ({"role": "treatment"}, False),
         ({"role": "sham"}, True),
         ({"tick_delay_ms": 7}, True),
+        ({"action_delay_ms": 7}, True),
         ({"capture": "strace"}, True),
         ({"arm": "other_name"}, True),
     ],

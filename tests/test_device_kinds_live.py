@@ -23,6 +23,7 @@ who ask keep every one of a small machine busy, and the loop device's worker wai
 DRAWN = {"median_ns": 300_000, "p99_ns": 2_000_000}
 KINDS: dict[str, dict[str, Any]] = {
     "constant": {},
+    "operations apart": {"read_latency_ns": 200_000, "write_latency_ns": 1_500_000, "flush_latency_ns": 700_000},
     "channels and bandwidth": {"channels": 2, "bandwidth_bytes_per_s": 200_000_000},
     "lognormal": {"read_latency_ns": DRAWN, "write_latency_ns": DRAWN, "flush_latency_ns": DRAWN},
     "quantiles": {"read_latency_ns": {"quantiles": [[0, 100_000], [0.9, 400_000], [1, 5_000_000]]}, "seed": 3},

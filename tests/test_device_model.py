@@ -274,6 +274,8 @@ def test_variants_of_a_device() -> None:
     assert model.with_latency(5000).service_ns(4096) == 5000
     slow = model.with_latency(6_000_000)
     assert (slow.name, slow.latency_ns, slow.bandwidth_bytes_per_s) == ("a_6000us", (6_000_000,) * 3 + (0,), 10**9)
+    apart = model.with_latencies(1000, 2_500, 6_000_000)
+    assert (apart.name, apart.latency_ns) == ("a_read_1us_write_2.5us_flush_6000us", (1000, 2_500, 6_000_000, 0))
     assert model.with_burn(5).as_dict() == {**model.as_dict(), "burn_ns": 5}
     assert model.unlimited().service_ns(1 << 20) == 0
     assert model.steady() == model

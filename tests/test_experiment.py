@@ -65,7 +65,7 @@ def test_an_experiment_without_arms_has_no_cells() -> None:
         ((), []),
         (("join_burst",), ["join_burst"]),
         (("accesses",), ["accesses", "inspect", "replay"]),
-        (("switchback",), ["switchback"]),
+        (("switchback",), ["switchback", "operations"]),
     ],
 )
 def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: tuple[str, ...], left_out: list[str]) -> None:

@@ -84,10 +84,12 @@ def test_the_few_confirmatory_claims_are_the_configuration_s_and_all_others_say_
     confirmatory = {key for key, family in families.items() if family == "confirmatory"}
     assert confirmatory == {(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)}
     said = {name for name, evidence in _evidence(planned).items() if "one of a scan" in evidence}
-    assert said == {f"{arm}.{metric.removesuffix('_ms')}" for (metric, arm), family in families.items() if family == "scan"}
-    # The slowest device is the positive control of actions, and for ticks a treatment like the others.
-    assert families["teleport_mean_ms", "latency_12ms"] == "control"
-    assert families["gap_max_ms", "latency_12ms"] == "scan"
+    scan = {(metric.removesuffix("_ms"), arm) for (metric, arm), family in families.items() if family == "scan"}
+    assert said == {f"{arm.replace('action_delay', 'apart')}.{metric}" for metric, arm in scan}
+    # The delay of answers is the positive control of actions, and must not reach ticks.
+    assert families["teleport_mean_ms", "action_delay"] == "control"
+    assert families["gap_max_ms", "action_delay"] == "scan"
+    assert families["teleport_mean_ms", "latency_12ms"] == "scan"
 
 
 def test_doses_are_those_that_calibration_realised_and_the_slope_is_the_server_s(planned: Study[Switchback]) -> None:
@@ -98,7 +100,7 @@ def test_doses_are_those_that_calibration_realised_and_the_slope_is_the_server_s
     assert facts["gap_mean_good_up_to"].value == pytest.approx(3 + REALISED_MS)
     assert facts["gap_mean_hurts_from"].value == pytest.approx(6 + REALISED_MS)
     assert _verdicts(planned)["dose_gap_mean"] == "different"
-    assert "the mean of 8 lives' lines" in unescape(planned.figure("dose_gap_mean").data)
+    assert "the mean of 9 lives' lines" in unescape(planned.figure("dose_gap_mean").data)
 
 
 def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Path) -> None:
@@ -110,7 +112,9 @@ def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Pa
     assert study.statement.facts["switchback.gap_mean_hurts_from"].value is None
     verdicts = _verdicts(study)
     assert verdicts["dose_gap_mean"] == "equivalent"
-    assert verdicts["dose_teleport_mean"] == "not valid", "the slowest device was not found slower, as actions must"
+    assert verdicts["dose_teleport_mean"] == "equivalent", "the control of actions is no latency, so that none need reach them"
+    assert verdicts["positive.teleport_mean"] == "different"
+    assert verdicts["apart.gap_mean"] == verdicts["apart.gap_max"] == "equivalent"
 
 
 def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Path) -> None:
@@ -120,11 +124,11 @@ def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Pat
         name: study.statement.facts[f"switchback.{name}"].value
         for name in ("cells", "lives", "replaced_lives", "marked_lives", "ended_lives", "calibrations")
     }
-    assert facts == {"cells": 8, "lives": 8, "replaced_lives": 1, "marked_lives": 1, "ended_lives": 0, "calibrations": 2}
+    assert facts == {"cells": 9, "lives": 9, "replaced_lives": 1, "marked_lives": 1, "ended_lives": 0, "calibrations": 2}
     assert _verdicts(study)["latency_6ms.gap_max"] == "different"
-    assert study.results.contrasts.outcome.contrasts["gap_max_ms", "latency_6ms"].n == 8
+    assert study.results.contrasts.outcome.contrasts["gap_max_ms", "latency_6ms"].n == 9
     assert "without marked lives" in _evidence(study)["latency_6ms.gap_max"]
-    assert "n = 7" in study.table("effects").loc[("mean tick gap", "latency_6ms"), "without marked lives"]
+    assert "n = 8" in study.table("effects").loc[("mean tick gap", "latency_6ms"), "without marked lives"]
 
 
 def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(tmp_path: Path) -> None:
@@ -145,7 +149,7 @@ def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(t
     ].iloc[0]
     assert row["teleport_mean_ms"] == tau_ms
     assert row["teleport_failed"] == row["teleport_at_tau"] == row["teleport_offered"] > 0
-    assert study.results.contrasts.outcome.contrasts["teleport_mean_ms", "latency_6ms"].n == 8
+    assert study.results.contrasts.outcome.contrasts["teleport_mean_ms", "latency_6ms"].n == 9
     at_tau = study.statement.facts["switchback.teleport_at_tau.latency_6ms"]
     assert at_tau.value == row["teleport_offered"]
     assert (
@@ -180,7 +184,7 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
     steady_ms = (rows.loc["latency_6ms", "end_ns"] - rows.loc["latency_6ms", "steady_ns"]) / 1e6
     assert rows.loc["latency_6ms", "gap_max_ms"] == rows.loc["latency_6ms", "gap_mean_ms"] == steady_ms
     assert study.statement.facts["switchback.ended_lives"].value == 1
-    assert study.results.contrasts.outcome.contrasts["gap_max_ms", "latency_6ms"].n == 8
+    assert study.results.contrasts.outcome.contrasts["gap_max_ms", "latency_6ms"].n == 9
     assert (
         study.results.contrasts.outcome.logs["gap_max_ms", "latency_6ms"][ended_block]
         == study.results.contrasts.outcome.logs["gap_max_ms", "latency_6ms"].max()
@@ -194,8 +198,8 @@ def test_a_server_that_ends_on_the_slow_arm_counts_as_the_worst_there(tmp_path: 
     assert isinstance(cause, stats.Undecided)
     assert cause.sentence in _evidence(study)["latency_6ms.gap_max"]
     assert study.table("effects").loc[("longest tick gap of an epoch", "latency_6ms"), "p sign flip"] < 0.01
-    for arm in unreached & set(study.results.contrasts.roles.treatments):
-        assert study.results.contrasts.outcome.contrasts["gap_max_ms", arm].n == 7
+    for arm in unreached & set(study.results.doses):
+        assert study.results.contrasts.outcome.contrasts["gap_max_ms", arm].n == 8
         assert verdicts[f"{arm}.gap_max"] != "not valid", "the order is drawn, so the other lives speak for this one"
 
 
@@ -252,6 +256,19 @@ def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> N
     assert study.statement["gap_mean_good_up_to"].value is None
     assert study.statement["gap_mean_hurts_from"].value == pytest.approx(6.0 + REALISED_MS)
     assert _verdicts(study)["dose_gap_mean"] == "different"
+
+
+def test_a_latency_that_makes_a_metric_shorter_is_different_and_lower_and_no_equivalence(tmp_path: Path) -> None:
+    def shorter(arm: str, _: int) -> float:
+        return BASE_MS - 2 * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
+
+    study = _join_burst(write_runs(tmp_path, "join_burst", gap_ms=shorter))
+    claims = {claim.id: claim for claim in study.statement.claims}
+    for name in ("dose_gap_mean", "latency_12ms.gap_mean"):
+        assert (claims[f"join_burst.{name}"].verdict, claims[f"join_burst.{name}"].direction) == ("different", "lower")
+    assert "the largest makes it shorter" in claims["join_burst.dose_gap_mean"].evidence
+    assert study.statement["gap_mean_good_up_to"].value == pytest.approx(12.0 + REALISED_MS)
+    assert study.verdicts().loc[claims["join_burst.dose_gap_mean"].statement, "verdict"] == "different, lower"
 
 
 def test_lives_that_respond_differently_widen_the_interval(tmp_path: Path) -> None:

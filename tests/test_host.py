@@ -14,6 +14,8 @@ import pytest
 
 from tickdisk.device.record import ProcessIdentity
 from tickdisk.foundation import host
+from tickdisk.foundation.cores import Cores
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import OWNER_VARIABLE, state_of
 from tickdisk.trace.snapshot import snapshot
 
@@ -154,3 +156,36 @@ def test_who_does_not_ask_is_not_told() -> None:
 def test_where_the_threads_of_the_kernel_are_hidden_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "_KTHREADD", os.getpid())
     assert host.LoadMeter(programs=True).read().other_programs_share is None
+
+
+@pytest.mark.parametrize(
+    ("usable", "expected"),
+    [
+        ({3}, ((3,), (3,), (3,))),
+        ({0, 1}, ((0,), (1,), (1,))),
+        ({0, 1, 2}, ((0,), (1,), (2,))),
+        (set(range(9)), ((0, 1, 2, 3), (4, 5, 6), (7, 8))),
+    ],
+)
+def test_with_more_than_two_cores_nobody_shares_one(
+    usable: set[int], expected: tuple[tuple[int, ...], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: usable)
+    cores = host.split_cores()
+    assert (cores.server, cores.clients, cores.emulator) == expected
+    assert {*cores.server, *cores.others} == usable
+
+
+def test_the_configuration_chooses_the_cores_among_those_that_are_there() -> None:
+    one = min(os.sched_getaffinity(0))
+    chosen = Cores(server=(one,), clients=(one,), emulator=(one,))
+    found = host.split_cores()
+    try:
+        host.choose_cores(chosen)
+        assert host.split_cores() == chosen
+        with pytest.raises(TickdiskError, match="the configuration names core 9999 under cores, and there are "):
+            host.choose_cores(chosen.model_copy(update={"clients": (9999,)}))
+        assert host.split_cores() == chosen
+    finally:
+        host.choose_cores(None)
+    assert host.split_cores() == found

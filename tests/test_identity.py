@@ -28,8 +28,8 @@ PAGES = {"collect", "paper", "page", "check"}
 PAPER = PAGES - {"page"}
 EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 # The notebooks of server lives, and of everything with repeated lives.
-CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "other_servers.ipynb"}
-OF_LIVES = CONTRASTS | {"accesses.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
+CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
+OF_LIVES = CONTRASTS | {"accesses.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb", "players.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
 OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
@@ -46,6 +46,8 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/__init__.py": set(),
     "src/tickdisk/start.py": set(),
     "src/tickdisk/accesses/life.py": {"accesses.ipynb", "inspect.ipynb"},
+    "src/tickdisk/accesses/players.py": {"players.ipynb"},
+    "src/tickdisk/blame/series.py": {"operations.ipynb"},
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"},
     "src/tickdisk/calibrate/fidelity.py": {"fidelity", "calibration.ipynb"},
@@ -76,7 +78,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
-    "src/tickdisk/foundation/waiting.py": CAPTURED | {"micro", "inside_tick.ipynb", "other_servers.ipynb"} | OF_RAW,
+    "src/tickdisk/foundation/waiting.py": CAPTURED
+    | {"micro", "inside_tick.ipynb", "operations.ipynb", "other_servers.ipynb"}
+    | OF_RAW,
     "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER,
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
@@ -119,7 +123,7 @@ TABLE: dict[str, set[str]] = {
     },
     "src/tickdisk/studies/algorithms.py": {"checkpoint.ipynb", "store.ipynb"},
     "src/tickdisk/studies/checkpoint/anchors.py": {"checkpoint.ipynb"},
-    "src/tickdisk/studies/contrasts/compute.py": CONTRASTS | {"netcode.ipynb"},
+    "src/tickdisk/studies/contrasts/compute.py": CONTRASTS | {"netcode.ipynb", "players.ipynb"},
     "src/tickdisk/studies/contrasts/show.py": CONTRASTS,
     "src/tickdisk/studies/join_burst/state.py": {"join_burst.ipynb"},
     "src/tickdisk/studies/netcode/questions.py": {"netcode.ipynb"},
@@ -282,7 +286,7 @@ def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: 
             "data/published.yaml",
             "checkpoint:",
             "# changed\ncheckpoint:",
-            {"accesses.ipynb", "checkpoint.ipynb", "store.ipynb", "netcode.ipynb"} | OF_TRACES,
+            {f"{name}.ipynb" for name in ("accesses", "switchback", "join_burst", "checkpoint", "store", "netcode")} | OF_TRACES,
         ),
         ("notebooks/replay.ipynb", "# The same requests", "# Once more the same requests", {"replay.ipynb"}),
         ("notebooks/calibration.ipynb", "every tier", "each tier", {"calibration.ipynb"}),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kept_run import KEPT, ROOT, study, unpack
+from kept_run import KEPT, NEWER, ROOT, study, unpack
 
 from tickdisk.calibrate import load_calibration, load_fidelity
 from tickdisk.experiment import STUDIES
@@ -61,9 +61,9 @@ def differences(kept: Any, now: Any, place: str = "") -> Iterator[str]:
 
 def test_a_kept_run_states_the_same_as_when_it_was_made(project: Path) -> None:
     figures = json.loads((KEPT / "figures.json").read_text())
-    assert figures.keys() == STUDIES.keys()
+    assert figures.keys() == STUDIES.keys() - NEWER
     folders = []
-    for name in STUDIES:
+    for name in (name for name in STUDIES if name in figures):
         folders.append(project / "results/notebooks" / name)
         study(name).statement.save(folders[-1])
         (folders[-1] / "figures.json").write_text(json.dumps(figures[name]))
@@ -85,7 +85,8 @@ def test_its_records_are_written_again_as_they_were(project: Path) -> None:
         ("fidelity.json", load_fidelity),
         ("replay/replay.json", read_replays),
     ):
-        assert record.plain(read(results / name)) == json.loads((results / name).read_text())
+        changes = differences(json.loads((results / name).read_text()), record.plain(read(results / name)))
+        assert not [change for change in changes if not change.endswith(tuple(f"{study}: new" for study in NEWER))]
     for path in results.glob("runs/*/manifest.json"):
         manifest = read_manifest(path.parent)
         assert record.plain(manifest) == json.loads(path.read_text())

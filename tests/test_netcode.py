@@ -1,6 +1,6 @@
 """Network stacks: what players are to do, what is made of a record, and the published layout; the oracles are written out."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tickdisk import netcode
-from tickdisk.foundation import host
+from tickdisk.experiment import NETCODE
+from tickdisk.experiment.studies import Netcode
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.netcode.life import StackLife
 from tickdisk.netcode.schedule import GROUP, Schedule, Step
@@ -133,7 +135,7 @@ def record(
             ],
             columns=["at_ns", "part", "thread", "cpu_ns"],
         ),
-        host.Cores((0,), (1,)),
+        Cores(server=(0,), clients=(1,), emulator=(1,)),
         lost,
     )
 
@@ -230,6 +232,15 @@ def test_a_run_has_every_arm_in_another_order_and_the_same_seed_repeats_it() -> 
     assert rises in ([{False}, {True}] * 4, [{True}, {False}] * 4)
     seeds = [case.setting.attendance.seed for run in runs for case in run]
     assert len(set(seeds)) == len(seeds)
+
+
+def test_the_plan_counts_the_lives_and_the_steps_that_run() -> None:
+    assert NETCODE.lives_apart is not None
+    design = Netcode(**asdict(DESIGN))
+    players = [case.setting.attendance.players for run in range(DESIGN.runs) for case in cases(DESIGN, run, 7)]
+    lives, seconds = NETCODE.lives_apart(design)
+    assert lives == len(players)
+    assert seconds == pytest.approx(3 * sum(map(len, players)) + 1.2 * lives)
 
 
 def test_controls_need_a_stack_that_is_compared(tmp_path: Path) -> None:

@@ -109,8 +109,9 @@ def test_every_effect_is_found(study: studies.Study) -> None:
         "added": ("kept", ""),
         "null": ("equivalent", ""),
         "sham": ("equivalent", ""),
-        "rises.tcp": ("different", "upheld"),
-        "rises.kcp": ("different", "upheld"),
+        # 6 and 3 times as long, where 2.4 and 1.8 times were published: the direction is not enough.
+        "rises.tcp": ("different", "contradicted"),
+        "rises.kcp": ("different", "contradicted"),
         "rises.quic": ("equivalent", ""),
         "rises.snapshots": ("different", "upheld"),
         "order.tcp_kcp": ("different", "upheld"),
@@ -121,7 +122,9 @@ def test_every_effect_is_found(study: studies.Study) -> None:
         "cpu.snapshots_kcp": ("different", "upheld"),
         "memory.snapshots_kcp": ("different", "upheld"),
         "bytes.kcp_snapshots": ("different", "upheld"),
-        **{f"activity.{stack}.p{count}": ("different", "upheld") for stack in ("tcp", "kcp") for count in ACTIVE},
+        # 5 ms are added, where 1 to 2 were published with 20 players, and nothing with 60.
+        **{f"activity.{stack}.p20": ("different", "contradicted") for stack in ("tcp", "kcp")},
+        **{f"activity.{stack}.p60": ("different", "") for stack in ("tcp", "kcp")},
         **{f"activity.quic.p{count}": ("different", "") for count in ACTIVE},
         **{f"activity.snapshots.p{count}": ("equivalent", "upheld") for count in ACTIVE},
         # 60 ms with 200 players: it is crossed between 60 and 200, and 120 were not tried.
@@ -165,9 +168,9 @@ def test_a_step_in_which_the_server_was_not_the_busiest_decides_nothing(tmp_path
     steps.loc[chosen, "reason"] = "the busiest thread was not the server's but one of the clients"
     study = study_of(replace(found, steps=steps), tmp_path)
     told = verdicts(study)
-    assert told["rises.kcp"] == ("not valid", "open")
-    assert told["rises.tcp"] == ("different", "upheld")
-    assert told["order.tcp_kcp"] == ("not valid", "open")
+    assert told["rises.kcp"] == ("not valid", "not valid")
+    assert told["rises.tcp"] == ("different", "contradicted")
+    assert told["order.tcp_kcp"] == ("not valid", "not valid")
     (claim,) = [claim for claim in study.statement.claims if claim.id == "netcode.rises.kcp"]
     assert "the busiest thread was not the server's but one of the clients (2 of 6 lives)" in claim.evidence
     said = "the busiest thread was not the server's but one of the clients"
@@ -269,7 +272,7 @@ def test_a_slow_disk_in_the_pings_of_a_game_server(study: studies.Study, tmp_pat
 
     crossed = study_of(made(), tmp_path, write_runs(tmp_path / "runs", "switchback", tables=with_pings))
     (claim,) = [claim for claim in crossed.statement.claims if claim.id == "netcode.crossed.luanti"]
-    assert (claim.verdict, claim.n) == ("different", 8)
+    assert (claim.verdict, claim.n) == ("different", 9)
     assert crossed.statement["crossed.luanti.ratio"].value == pytest.approx(
         linear("latency_6ms", 0) / linear("ssd_100us", 0), rel=0.01
     )

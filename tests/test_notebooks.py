@@ -15,7 +15,7 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.studies import parameters
 from tickdisk.studies.parameters import unknown_parameters
 
-NOTEBOOKS = sorted(Path("notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted(Path("notebooks").rglob("*.ipynb"))
 LONGEST_CELL = 6
 
 

@@ -9,9 +9,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+import typst
 from evidence_of import ASKED, STUDIES, evidence_of
 from records_of import plan_of
 
+from tickdisk.compare import compare, load
 from tickdisk.config import load_config
 from tickdisk.foundation import record
 from tickdisk.project import write_plan
@@ -58,6 +60,21 @@ def test_the_paper_is_set_whatever_came_out(
     found = publish.extent(template)
     assert 0 < found.body_pages <= publish.BODY_PAGES
     assert found.figures <= publish.FIGURES
+
+
+def test_what_a_run_leaves_out_stands_there_as_our_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for without in ((), ("switchback",)):
+        monkeypatch.chdir(ROOT)
+        folder = tmp_path / str(len(without))
+        template = written(folder, evidence_of(without=without))
+        own, reference = load(folder / "results"), load(ROOT / "data/reference/paper")
+        about = {"commit": "0123456789abcdef", "date": "2026-11-28", "scale": "paper"}
+        found = {**record.plain(compare(own, reference)), "reference": about, "summary": "It was compared."}
+        (folder / "results/comparison.json").write_text(json.dumps(found))
+        monkeypatch.chdir(folder)
+        said = typst.query(str(template), "heading.where(numbering: none)", field="body", root=".", ignore_system_fonts=True)
+        assert ("Our kept results" in said) == bool(without)
+        set_paper(template, Path("results/paper.pdf"))
 
 
 def _text() -> str:

@@ -11,7 +11,6 @@ from tickdisk.report.evidence import Evidence
 from tickdisk.report.page import _claim
 from tickdisk.report.publish import other_host
 from tickdisk.studies import Statement, Study
-from tickdisk.studies.statement import Finding, upheld
 
 
 def test_a_fact_has_unit_interval_n_and_source(tmp_path: Path) -> None:
@@ -94,28 +93,6 @@ def test_a_claim_rests_on_facts_and_has_a_verdict_of_its_kind() -> None:
     ):
         with pytest.raises((TickdiskError, KeyError), match=r"claim s.d|s.other"):
             state("d", verdict=verdict, effect=effect, **words)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "finding", "is_longer", "study"),
-    [
-        ("different", "no difference", True, "contradicted"),
-        ("equivalent", "no difference", True, "upheld"),
-        ("inconclusive", "no difference", True, "open"),
-        ("not valid", "difference", True, "open"),
-        ("different", "difference", False, "upheld"),
-        ("different", "longer", True, "upheld"),
-        ("different", "longer", False, "contradicted"),
-        ("equivalent", "longer", True, "contradicted"),
-        ("kept", None, True, "upheld"),
-        ("missed", None, True, "contradicted"),
-        ("not valid", None, True, "open"),
-    ],
-)
-def test_a_verdict_says_what_becomes_of_a_published_finding(
-    verdict: str, finding: Finding | None, is_longer: bool, study: str
-) -> None:
-    assert upheld(verdict, finding, is_longer=is_longer) == study
 
 
 def test_a_figure_that_results_do_not_have_leaves_a_reason(tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ BROKEN = InstrumentError("the device's emulator ended in the middle of the run; 
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Plays a life whose attempts come out as told; returns its record and what was said."""
 
-    def played(*outcomes: LifeRecord | InstrumentError, replacements: int) -> tuple[LifeRecord, list[str]]:
+    def played(
+        *outcomes: LifeRecord | InstrumentError, replacements: int, players: int | None = None
+    ) -> tuple[LifeRecord, list[str]]:
         left, said = list(outcomes), list[str]()
 
         def run_life(stage: Any) -> PlayedLife:
@@ -36,7 +38,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         stage = SimpleNamespace(
             project=SimpleNamespace(config=config, arms=arms),
             cell=SimpleNamespace(title="switchback block 1", experiment="switchback"),
-            life=SimpleNamespace(name="life"),
+            life=SimpleNamespace(name="life", players=players),
             folder=tmp_path / "life",
         )
         life = cell.undisturbed(cast("Any", stage), said.append)
@@ -96,3 +98,5 @@ def test_saturated_clients_replace_a_life_only_if_they_were_so_at_the_baseline(p
     assert (life.marked, life.not_valid) == ((), {"hdd": "client saturated"})
     life, _ = play(changed(GOOD, saturated={"hdd": "client saturated", "ssd_again": "client saturated"}), replacements=0)
     assert (life.marked, life.not_valid) == (("client saturated (at ssd_again)",), {})
+    tried, _ = play(changed(GOOD, saturated={"ssd_again": "client saturated"}), replacements=2, players=20)
+    assert (len(tried.attempts), tried.marked, tried.not_valid) == (1, (), {"ssd_again": "client saturated"})

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kept_run import KEPT, ROOT, study, unpack
+from kept_run import KEPT, NEWER, ROOT, study, unpack
 from scipy import stats
 
 from tickdisk.experiment import STUDIES
@@ -26,8 +26,11 @@ ALPHA, MARGIN, ARM = 0.1, 0.3, "latency_12ms"
 USUAL_LEVEL = re.compile(r"95 ?% (intervals?|band|over)|hold 95 ?%")
 USUAL_MARGIN = re.compile(r"(margin|within|equivalence)[^.;|]{0,40}\b20 ?%|1 ?/ ?1\.2\b|\b20 ?% of the lowest")
 LEVEL, NEW_MARGIN = re.compile(r"90 ?% (intervals?|band|over)"), re.compile(r"\b30 ?%|1/1\.3\b")
-NOT_THE_MARGIN = ("Requests per minute of a life that the model was not fitted to are predicted within 20 %",)
-"""Sentences on another bound that is also 20 %."""
+NOT_THE_MARGIN = (
+    "Requests per minute of a life that the model was not fitted to are predicted within 20 %",
+    "no difference, within 20 %",
+)
+"""Sentences on another bound that is also 20 %, and the tolerance of published findings, which are not the run's to set."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def studies(project: Path) -> dict[str, Study[Any]]:
-    made = {name: study(name) for name in STUDIES}
+    made = {name: study(name) for name in STUDIES if name not in NEWER}
     folders = []
     for name, one in made.items():
         folders.append(project / "results/notebooks" / name)

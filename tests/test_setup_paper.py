@@ -30,7 +30,7 @@ class Project:
 
     def paper(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, self.folder / "envs/paper.py", *(arguments or ("", ""))],
+            [sys.executable, self.folder / "envs/paper.py", *(arguments or ("", "", ""))],
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -71,12 +71,24 @@ ESCAPE = "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $! >escaped.pid\n"
 
 def test_scale_and_blocks_reach_the_workflow_and_its_exit_code_comes_back(project: Project) -> None:
     project.workflow('echo "$@" >arguments; exit 3')
-    paper = project.paper("smoke", "4")
+    paper = project.paper("smoke", "4", "")
     assert (paper.communicate()[0].splitlines()[-1].startswith("make paper: failed (3), "), paper.returncode) == (True, 3)
     assert project.wait_for("arguments") == "--cores all --config scale=smoke blocks=4"
-    paper = project.paper("", "")
+    paper = project.paper("", "", "")
     paper.communicate()
     assert project.wait_for("arguments") == "--cores all"
+
+
+def test_one_study_leaves_out_all_others_and_an_unknown_one_is_named(project: Project) -> None:
+    (project.folder / "notebooks").mkdir()
+    for name in ("replay", "pools", "store"):
+        (project.folder / f"notebooks/{name}.ipynb").touch()
+    project.workflow('printf "%s\\n" "$@" >arguments')
+    project.paper("smoke", "", "pools").communicate()
+    assert project.wait_for("arguments").splitlines()[-2:] == ["scale=smoke", "leave_out=[replay, store]"]
+    paper = project.paper("", "", "pool")
+    assert paper.communicate()[0] == "make paper: there is no study pool; take one of pools, replay, store\n"
+    assert paper.returncode == 1
 
 
 def test_a_home_that_cannot_be_written_is_replaced(project: Project) -> None:
@@ -111,7 +123,7 @@ def test_an_interrupt_ends_everything(project: Project) -> None:
 def test_an_interrupt_of_make_alone_ends_everything(project: Project, number: int) -> None:
     project.workflow(ESCAPE + "trap 'exit 130' INT; echo $$ >workflow.pid; while :; do sleep 0.05; done")
     makefile = project.folder / "Makefile"
-    makefile.write_text(f'paper:\n\t@exec {sys.executable} envs/paper.py "" ""\n')
+    makefile.write_text(f'paper:\n\t@exec {sys.executable} envs/paper.py "" "" ""\n')
     # A shell lets a command in its background ignore the signal, and the command's children inherit that.
     before = signal.signal(number, signal.SIG_DFL)
     make = subprocess.Popen(["make", "paper"], cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import DescrStatsW
 
 from tickdisk.stats import (
     ClientsSaturated,
+    ControlUndecided,
     DecisionPlan,
     FewerThanPlanned,
     NoInterval,
@@ -120,6 +122,49 @@ def test_a_failed_control_invalidates_treatments(changed, control, word, words):
     assert words in found.verdicts["gap", "dose"].reason
 
 
+def _interval(values):
+    """Returns by statsmodels the 95 % interval as ratios, and whether the 90 % interval lies within 1 / 1.2 to 1.2."""
+    described = DescrStatsW(values)
+    low, high = np.exp(described.tconfint_mean(0.05))
+    inside = np.log(1.2) > np.abs(described.tconfint_mean(0.1)).max()
+    return low, high, bool(inside)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(6, 14))
+def test_undecided_controls_leave_only_effects_beyond_them(seed, n):
+    """The rule follows from the intervals alone. One metric has one quiet control and one claim, so nothing is adjusted."""
+    rng = np.random.default_rng(seed)
+    logs = {arm: rng.normal(rng.uniform(-0.6, 0.6), rng.uniform(0.02, 0.4), n) for arm in ("again", "dose")}
+    effects = {("gap", arm): contrast(values, margin=0.2, alpha=0.05) for arm, values in logs.items()}
+    effects["gap", "slow"] = effect(0.7, n=n)
+    plan = replace(PLAN, lives=n)
+    found = decide(effects, plan, Roles("again", None, {"gap": "slow"}, treatments=["dose"])).verdicts["gap", "dose"]
+    (null_low, null_high, null_inside), (low, high, inside) = _interval(logs["again"]), _interval(logs["dose"])
+    is_real = low > 1 or high < 1
+    if null_inside:
+        expected = "equivalent" if inside else "different" if is_real else "inconclusive"
+    elif null_low > 1 or null_high < 1:
+        expected = "not valid"
+    else:
+        expected = "different" if not inside and (low > null_high or high < null_low) and is_real else "inconclusive"
+    assert found.word == expected
+    kinds = [type(cause) for cause in causes_of(effects["gap", "dose"], found, plan)]
+    if expected == "inconclusive":
+        assert kinds == [ControlUndecided if not null_inside and (is_real or inside) else Undecided]
+
+
+def test_one_undecided_control_of_two_is_enough_and_the_cause_names_it():
+    wide = effect(0.0, 0.5)
+    found = decided(sham=wide, dose=effect(0.2, 0.05))
+    (cause,) = found.verdicts["gap", "dose"].obstacles
+    assert (found.verdicts["gap", "dose"].word, cause.control) == ("inconclusive", "sham")
+    assert (cause.low, cause.high, cause.n) == (wide.low, wide.high, 10)
+    assert cause.sentence.startswith("the sham is undecided (ratio 1.00 [0.6")
+    assert decided(sham=wide, dose=effect(0.9)).verdicts["gap", "dose"].word == "different"
+    assert decided(sham=wide, dose=effect(0.0)).verdicts["gap", "dose"].word == "inconclusive"
+
+
 def test_each_metric_has_its_own_positive_control_and_the_other_s_is_a_treatment():
     """The slow device is the control of actions; for ticks it is a treatment like the others."""
     effects = {(metric, arm): effect(0.0) for metric in ("gap", "teleport") for arm in ("again", "sham", "slow", "delay")}
@@ -158,7 +203,7 @@ def test_controls_are_one_family_over_metrics_and_the_confirmatory_claims_anothe
     assert found.verdicts["a", "again"].p == pytest.approx(multipletests([weak.p] * 3, method="holm")[1][0])
     assert found.verdicts["a", "dose"].p == pytest.approx(multipletests([weak.p] * 2, method="holm")[1][0])
     assert found.verdicts["c", "dose"].p == pytest.approx(multipletests([weak.p] * 4, method="fdr_bh")[1][0])
-    assert [found.verdicts[key].word for key in (("a", "dose"), ("c", "dose"))] == ["inconclusive", "different"]
+    assert found.verdicts["c", "dose"].p < 0.05 < found.verdicts["a", "dose"].p
     assert "adjusted p" in found.verdicts["a", "dose"].reason
 
 

@@ -304,8 +304,8 @@ def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
     every = len(list((own / "results/runs").iterdir()))
     changes = {
         "saving/checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
-        # The notebooks of five experiments and of the comparisons of servers and of stacks, and the replay of a captured life.
-        "run/life.py": (every, Counter(replay=1, notebook=9)),
+        # The notebooks of six experiments and of the comparisons of servers and of stacks, and the replay of a captured life.
+        "run/life.py": (every, Counter(replay=1, notebook=10)),
     }
     texts = {name: (own / "src/tickdisk" / name).read_text() for name in changes}
     for name, text in texts.items():
@@ -356,3 +356,67 @@ def test_another_template_is_set_again(folder: Path) -> None:
     template.write_text(template.read_text() + "\n// changed\n")
     os.utime(template, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert planned(folder) == Counter(paper=1, page=1, check=1, all=1)
+
+
+SWEPT = "players\tlatency_ms\tlives\n2\t0.1\t2\n2\t6\t2\n3\t0.1\t1\n3\t6\t1\n"
+
+
+def test_a_sweep_runs_its_points_and_nothing_else_and_what_exists_is_used_again(folder: Path) -> None:
+    sweep = folder / "results/sweeps/mine"
+    sweep.mkdir(parents=True)
+    (sweep / "points.tsv").write_text(SWEPT)
+    plan = (folder / "results/plan.json").read_bytes()
+    jobs = planned(folder, "--config", "sweep=mine")
+    assert jobs == Counter(sweep_calibrate=1, sweep_live=6, sweep_point=4, sweep_whole=1, all=1)
+    assert (folder / "results/plan.json").read_bytes() == plan
+    assert not planned(folder), "a sweep makes nothing of the paper out of date"
+    one = json.loads((sweep / "players_2_latency_ms_6/plan.json").read_text())
+    for cell in one["cells"]:
+        (folder / "results/runs" / cell["hash"]).mkdir()
+        (folder / "results/runs" / cell["hash"] / "manifest.json").touch()
+    assert planned(folder, "--config", "sweep=mine")["sweep_live"] == 4
+    (folder / "results/sweeps/other").mkdir()
+    (folder / "results/sweeps/other/points.tsv").write_text("latency_ms\tplayers\tlives\n6\t2\t3\n")
+    assert planned(folder, "--config", "sweep=other")["sweep_live"] == 1
+    code, said = forks().run(folder, "-n", "--config", "sweep=none")
+    assert code != 0
+    assert "results/sweeps/none/points.tsv does not exist; `tickdisk sweep` writes it" in said
+
+
+SHELL = re.compile(r"^( *)shell:\n(?:\1 .*\n|\n(?=\1 ))*", re.MULTILINE)
+STAND_IN = (
+    '"begin=$(date +%s%N); sleep 0.{seconds}; for each in {{output}}; do case $each in (*/figures) mkdir -p $each;;'
+    ' (*) echo > $each;; esac; done; echo $begin $(date +%s%N) {{rule}} {{threads}} >> jobs.log"'
+)
+NOT_MEASURED = {"notebook", "collect", "compare", "paper", "page", "check", "sweep_point", "sweep_whole"}
+
+
+@pytest.mark.parametrize("cores", [16, 64])
+@pytest.mark.parametrize("words", [(), ("--config", "sweep=mine")], ids=["paper", "sweep"])
+def test_what_measures_is_alone_and_the_rest_runs_side_by_side(
+    cores: int, words: tuple[str, ...], project_folder: Path, tmp_path: Path
+) -> None:
+    """Snakemake's scheduler runs every job of the workflow, with a stand-in for each command."""
+    folder = tmp_path / "project"
+    shutil.copytree(project_folder, folder, symlinks=True, ignore=shutil.ignore_patterns("results", ".snakemake"))
+    (folder / "results/sweeps/mine").mkdir(parents=True)
+    (folder / "results/sweeps/mine/points.tsv").write_text(SWEPT)
+    for path in (folder / "workflow/rules").glob("*.smk"):
+        seconds = "30" if path.stem in ("notebooks", "sweep") else "01"
+        path.write_text(SHELL.sub(rf"\1shell:\n\1    {STAND_IN.format(seconds=seconds)}\n", path.read_text()))
+    jobs = sum(planned(folder, *words).values())
+    code, said = forks().run(folder, "--cores", str(cores), *words)
+    assert code == 0, said
+    rows = [line.split() for line in (folder / "jobs.log").read_text().splitlines()]
+    assert len(rows) == jobs - 1, "all but the rule `all` have run"
+    ran = [(int(begin), int(end), rule, int(threads)) for begin, end, rule, threads in rows]
+
+    def beside(one: tuple[int, int, str, int]) -> list[str]:
+        return [other[2] for other in ran if other is not one and other[0] < one[1] and one[0] < other[1]]
+
+    measured = [job for job in ran if job[2] not in NOT_MEASURED]
+    assert len(measured) > 5
+    assert all(threads == cores for _, _, _, threads in measured)
+    assert not [(job[2], beside(job)) for job in measured if beside(job)]
+    assert [job for job in ran if job[2] in ("notebook", "sweep_point") and len(beside(job)) > 1]
+    assert not planned(folder, *words)

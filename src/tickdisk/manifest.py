@@ -13,6 +13,7 @@ from tickdisk.config import Resolved
 from tickdisk.device import EmulatorStatus, KeptModel
 from tickdisk.experiment import PlannedLife
 from tickdisk.foundation import record
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.host import HostFacts, MachineKind, MachineLoad
 from tickdisk.foundation.record import Record, Unit
 from tickdisk.player import ClientStatus, Phase
@@ -169,6 +170,8 @@ class Manifest(Record):
     """The machine that ran the cell. See *Host* below."""
     machine: MachineKind
     """The parts of the machine that must be the same for cells to be analysed together."""
+    cores: Cores | None = Field(default=None, exclude_if=lambda cores: cores is None)
+    """The cores of the server, the clients and the emulator. The key is absent in a manifest of an older version."""
     backend: str
     """The way in which devices were emulated, such as fuse or tree."""
     not_judged: tuple[str, ...]

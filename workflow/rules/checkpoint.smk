@@ -39,7 +39,7 @@ rule store:
         design=SCALE.store.model_dump_json(),
         seed=PROJECT.config.seed,
         models=models_of(store_devices()),
-        machine=plain(host.machine()),
+        machine=machine_and_cores(),
         computing=PROJECT.computing("store"),
     shell:
         "tickdisk checkpoint study --plan {input.plan} --output results/store"

@@ -30,9 +30,29 @@ LEFT_OUT_OPTIONS = [
 ]
 
 
+# This command renders a notebook. papermill leaves a partial one when it fails, so it writes elsewhere, and a whole notebook is moved.
+# The page of a notebook asks nothing of other hosts.
+RENDER = (
+    "(papermill {input.notebook} {params.folder}/rendered.ipynb --no-progress-bar --kernel python3"
+    " {params.source} -p output {params.folder}"
+    " && jupyter nbconvert --log-level WARN --to html --HTMLExporter.mathjax_url= --HTMLExporter.require_js_url="
+    " --HTMLExporter.jupyter_widgets_base_url= --HTMLExporter.mermaid_js_url="
+    " --output rendered.html {params.folder}/rendered.ipynb"
+    " && mv {params.folder}/rendered.html {output.html}"
+    " && mv {params.folder}/rendered.ipynb {output.notebook}"
+    " && echo '{params.rendering} {params.asked}' > {output.made}) > {log} 2>&1"
+)
+
+
 def models_of(models):
     """Returns device models as a parameter, in which what is said about them does not count."""
     return json.dumps([model.as_dict() for model in models], sort_keys=True)
+
+
+def machine_and_cores():
+    """Returns the machine and the cores that the configuration gives to programs, as a parameter."""
+    cores = PROJECT.config.cores
+    return plain(host.machine()) if cores is None else plain([host.machine(), cores])
 
 
 def load_limits():

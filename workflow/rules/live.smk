@@ -49,7 +49,7 @@ rule micro:
     params:
         rounds=SCALE.capture_cost.micro_rounds,
         seed=PROJECT.config.seed,
-        machine=plain(host.machine()),
+        machine=machine_and_cores(),
         computing=PROJECT.computing("micro"),
     shell:
         "tickdisk micro --plan {input.plan} --output {output} 2>&1 | tee {log}"

@@ -15,7 +15,7 @@ rule netcode:
     params:
         design=SCALE.netcode.model_dump_json(),
         seed=PROJECT.config.seed,
-        machine=plain(host.machine()),
+        machine=machine_and_cores(),
         computing=PROJECT.computing("netcode"),
     shell:
         "tickdisk netcode study --plan {input.plan} --output results/netcode 2>&1 | tee {log}"

@@ -54,16 +54,5 @@ rule notebook:
             for name, value in STUDIES[wildcards.notebook].parameters.items()
         ],
         folder="results/notebooks/{notebook}",
-        html_without_other_hosts=(
-            "--HTMLExporter.mathjax_url= --HTMLExporter.require_js_url="
-            " --HTMLExporter.jupyter_widgets_base_url= --HTMLExporter.mermaid_js_url="
-        ),
     shell:
-        # papermill leaves a partial notebook when it fails, so it writes elsewhere, and the notebook is moved when it is whole.
-        "(papermill {input.notebook} {params.folder}/rendered.ipynb --no-progress-bar --kernel python3"
-        " {params.source} -p output {params.folder}"
-        " && jupyter nbconvert --log-level WARN --to html {params.html_without_other_hosts}"
-        " --output rendered.html {params.folder}/rendered.ipynb"
-        " && mv {params.folder}/rendered.html {output.html}"
-        " && mv {params.folder}/rendered.ipynb {output.notebook}"
-        " && echo '{params.rendering} {params.asked}' > {output.made}) > {log} 2>&1"
+        RENDER

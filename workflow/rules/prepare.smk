@@ -17,7 +17,9 @@ for server in SERVERS:
         params:
             server=server,
         shell:
-            "tickdisk world --plan {input.plan} --server {params.server} > {log} 2>&1"
+            # The plan of a sweep has the same worlds, and may be of another scale than the plan of the paper.
+            f"tickdisk world --plan {PLAN}"
+            " --server {params.server} > {log} 2>&1"
 
 
 rule calibrate:
@@ -35,7 +37,7 @@ rule calibrate:
         file_system=PROJECT.config.file_system,
         limits=load_limits(),
         models=models_of(PROJECT.models()),
-        machine=plain(host.machine()),
+        machine=machine_and_cores(),
         computing=PROJECT.computing("calibration"),
     shell:
         "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"
@@ -54,7 +56,7 @@ rule fidelity:
     params:
         calibration=SCALE.calibration.model_dump(),
         limits=load_limits(),
-        machine=plain(host.machine()),
+        machine=machine_and_cores(),
         computing=PROJECT.computing("fidelity"),
     shell:
         "tickdisk fidelity --plan {input.plan} --output {output} > {log} 2>&1"

@@ -15,6 +15,7 @@ from tickdisk.accesses.flush import cumulative, delayed, flushes, save_of, saves
 from tickdisk.accesses.form import SIZES, form, sequential, size_class, sizes
 from tickdisk.accesses.life import AccessesOfLife, counts, events, life_of
 from tickdisk.accesses.model import Coefficients, design, errors, errors_in_turn, estimate, fit, nonzero_coefficients, predict
+from tickdisk.accesses.players import PlayerSaves, player_saves
 from tickdisk.accesses.published import DIRECTIONS, PublishedAccesses, load_published
 from tickdisk.accesses.regions import ARRIVALS, FittedLine, line, ratio_of_rates, region_points
 from tickdisk.accesses.select import Accesses, select
@@ -28,6 +29,7 @@ __all__ = [
     "AccessesOfLife",
     "Coefficients",
     "FittedLine",
+    "PlayerSaves",
     "PublishedAccesses",
     "compare",
     "counts",
@@ -46,6 +48,7 @@ __all__ = [
     "line",
     "load_published",
     "nonzero_coefficients",
+    "player_saves",
     "predict",
     "ratio_of_rates",
     "region_points",

@@ -1,4 +1,4 @@
-"""Reads the published findings about storage accesses, as they were printed, with their source."""
+"""Reads the published tables about storage accesses, as they were printed, with their source."""
 
 from pathlib import Path
 from typing import Literal
@@ -36,18 +36,16 @@ class PublishedRoutine(Record, strict=True):
 
 
 class PublishedAccesses(Record, strict=True):
-    """The findings of PokeSto, a published study of the storage accesses of a Minecraft server."""
+    """The tables of PokeSto, a published study of the storage accesses of a Minecraft server."""
 
     source: str
     interactions: list[PublishedInteraction]
     routines: list[PublishedRoutine]
     """Routines of the published generative model."""
-    findings: dict[str, str]
-    """Findings as sentences, by short name."""
 
 
 def load_published(path: Path) -> PublishedAccesses:
-    """Reads the findings of PokeSto, with which measured accesses are compared, from `data/published.yaml`.
+    """Reads the tables of PokeSto, with which measured accesses are compared, from `data/published.yaml`.
 
     Raises TickdiskError, which names the file and the key, if the file cannot be read, or a key or a value is wrong.
     """

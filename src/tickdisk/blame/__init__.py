@@ -14,6 +14,7 @@ from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
 from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
 from tickdisk.blame.evidence import CaptureEvidence, load_evidence
 from tickdisk.blame.links import JOURNAL
+from tickdisk.blame.series import requests_in_a_row
 from tickdisk.blame.shares import FEWEST_LIVES, overlapping, shares
 from tickdisk.blame.timeline import stretch
 from tickdisk.blame.words import CAUSE_WORDS, explain, explain_wait, screen
@@ -36,6 +37,7 @@ __all__ = [
     "explain_wait",
     "load_evidence",
     "overlapping",
+    "requests_in_a_row",
     "screen",
     "shares",
     "stretch",

@@ -65,7 +65,7 @@ class Bench:
         cores = host.split_cores()
         # If fio shares its core with the emulator and is no real-time thread, it waits for the emulator all the time. If fio has
         # several cores, one of them is free for the loop device's worker, which fio then does not disturb.
-        self._interrupts = interrupts or len(cores.server) > 1 or not set(cores.server).isdisjoint(cores.others)
+        self._interrupts = interrupts or len(cores.server) > 1 or not set(cores.server).isdisjoint(cores.emulator)
         self._model_folder = folder
         raw, self._sync_path = disk.mount_point / "calibration-raw", disk.mount_point / "calibration-sync"
         write_file(raw, RAW_BYTES)
@@ -190,6 +190,6 @@ def bench(
         floor_ns=0,
         log_path=log_path,
         logs=folder,
-        cores=host.split_cores().others,
+        cores=host.split_cores().emulator,
     ) as disk:
         yield Bench(disk, model.unlimited(), folder, limits, repeats, interrupts=interrupts)

@@ -41,7 +41,7 @@ def _nbdkit_lacks() -> str | None:
 
 @contextmanager
 def _nbdkit(model: device.DeviceModel, folder: Path, size_bytes: int) -> Iterator[Target]:
-    with nbd.nbd_chain(model, folder, size_bytes, cores=host.split_cores().others) as target:
+    with nbd.nbd_chain(model, folder, size_bytes, cores=host.split_cores().emulator) as target:
         yield target
 
 

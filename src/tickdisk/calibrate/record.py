@@ -180,10 +180,12 @@ def load_calibration(path: Path) -> Calibration:
 def floor_ns(calibration: Calibration, model: DeviceModel) -> int:
     """Returns the floor in ns of a model on this machine, which is interpolated if the model was not calibrated.
 
-    If it has to be interpolated and no calibrated device has a latency above its floor, TickdiskError is raised.
+    A floor is interpolated at the latency of the fastest operation, because all operations of a device have one floor, which must
+    not exceed any latency. If it has to be interpolated and no calibrated device has a latency above its floor, TickdiskError is
+    raised.
     """
     device = _calibrated(calibration, model)
-    return interpolate_floor(calibration, model.latency_ns[0]) if device is None else device.floor_ns
+    return interpolate_floor(calibration, min(model.latency_ns[:3])) if device is None else device.floor_ns
 
 
 def realised_ns(calibration: Calibration, model: DeviceModel) -> int | None:

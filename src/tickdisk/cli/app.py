@@ -6,6 +6,7 @@ from tickdisk.cli import (
     blame,
     capture,
     checkpoint,
+    claim,
     compare,
     convert,
     describe,
@@ -16,6 +17,7 @@ from tickdisk.cli import (
     pools,
     replay,
     server,
+    sweep,
     workflow,
 )
 
@@ -35,6 +37,8 @@ for name, command in (
     ("convert", convert.convert),
     ("inspect", inspect.inspect),
     ("pools", pools.pools),
+    ("claim", claim.claim),
+    ("sweep", sweep.sweep),
     ("compare", compare.compare),
     ("reference", compare.reference),
 ):

@@ -76,10 +76,10 @@ def sweep(
     cases = checkpoint.cases(
         rates=design.updates_per_tick,
         skews=design.skews,
-        units=published.game.units,
+        units=published.game_units,
         ticks=design.ticks,
         readings_ticks=design.readings_ticks,
-        anchors=checkpoint.anchor_rates(published),
+        anchors=published.rates,
         seed=config.seed,
     )
     tables = checkpoint.sweep(cases, cores=len(os.sched_getaffinity(0)), say=say)

@@ -30,7 +30,8 @@ def plan(
 ) -> None:
     """Writes the plan of a run from the configuration, the arms and the devices, and prints its cells in the order of running.
 
-    A cell is one block of an experiment, with one or more server lives. The steps of a run that follow read the plan.
+    A cell is one block of an experiment, with one or more server lives. The last lines have the lives of each experiment and of
+    the whole run, with the time that they take. The steps of a run that follow read the plan.
     """
     from tickdisk.config import load_config
 
@@ -43,6 +44,8 @@ def plan(
     project.save(output)
     for cell in project.cells:
         say(f"{cell.hash}  {cell.title}, {len(cell.lives)} server lives, about {cell.seconds:.0f} s")
+    for line in project.times():
+        say(line)
 
 
 def world(

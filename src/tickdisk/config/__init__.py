@@ -13,7 +13,7 @@ from tickdisk.config.load import (
     parse_config,
     schema,
 )
-from tickdisk.config.model import AnyScale, Config, Decision, Limits, Scale, World
+from tickdisk.config.model import AnyScale, Config, Decision, Dose, Limits, Scale, World
 from tickdisk.config.plan import Cell, arms_of, digest, file_digest, plan, world_hash
 from tickdisk.config.resolved import PlannedCell, Resolved
 
@@ -24,6 +24,7 @@ __all__ = [
     "Cell",
     "Config",
     "Decision",
+    "Dose",
     "Limits",
     "PlannedCell",
     "Resolved",

@@ -16,7 +16,7 @@ from tickdisk.foundation.yaml_file import read_yaml
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
-_OPTIONAL = ("latency_us", "tick_delay_ms", "positive_for", "capture")
+_OPTIONAL = ("latency_us", "read_us", "write_us", "flush_us", "tick_delay_ms", "action_delay_ms", "positive_for", "capture")
 _ADVICE = f"correct it ({SCHEMA_PATH} describes every key)"
 
 
@@ -60,7 +60,7 @@ def load_config(path: Path = CONFIG_PATH) -> Config:
 def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
     """Reads the arms of all experiments from a table with tabs between its columns. Each row is an arm.
 
-    Raises TickdiskError with file and line if a row is wrong, or if an experiment has two arms of the same name.
+    Raises TickdiskError with file and line if a row is wrong, or if an experiment has two arms of the same name on a server.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # a spreadsheet puts a mark before the first column
@@ -74,10 +74,10 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
         if arms[-1].experiment not in EXPERIMENTS:
             known = ", ".join(EXPERIMENTS)
             raise TickdiskError(f"{path}, line {line}: there is no experiment {arms[-1].experiment}; take one of {known}")
-    names = [(arm.experiment, arm.arm) for arm in arms]
-    for experiment, arm in names:
-        if names.count((experiment, arm)) > 1:
-            raise TickdiskError(f"{path}: experiment {experiment} names the arm {arm} twice; give every arm its own name")
+    names = [(arm.experiment, arm.arm, server) for arm in arms for server in arm.servers]
+    for experiment, name, server in names:
+        if names.count((experiment, name, server)) > 1:
+            raise TickdiskError(f"{path}: experiment {experiment} names the arm {name} twice; give every arm its own name")
     return arms
 
 
@@ -85,7 +85,10 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
     """Raises TickdiskError if an experiment of the table lacks an arm that its analysis needs, or has two for one role.
 
     An experiment needs its controls on every server. Only the server of the studies needs the sham, which shows the effect of the
-    emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms.
+    emulator's processor time. The arm of the confirmatory claims has to be there, unless its experiment has no arms. The planned
+    number of lives must be a multiple of the number of arms, so that every arm has every place in a life equally often and what
+    grows over a life meets all arms alike. A scale with fewer lives than a verdict needs is free of that, and so is a
+    sweep, whose points have lives of their own.
     """
     for name, entry in EXPERIMENTS.items():
         for server in dict.fromkeys(server for arm in arms if arm.experiment == name for server in arm.servers):
@@ -97,6 +100,10 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
             for metrics in entry.positive:
                 if sum(arm.positive_for == metrics for arm in own) != 1:
                     raise TickdiskError(f"{where} needs exactly one arm that is positive_for {metrics}; mark it")
+            if config.doses:
+                continue
+            lives = int(getattr(config.scales[config.scale].design(entry, server), entry.repeats))
+            _check_squares(f"{CONFIG_PATH}: {name}.{entry.repeats} on {server}", lives, len(own), config.decision.minimum_lives)
     fixed = config.decision.confirmatory
     there = arms_of(arms, fixed.experiment, config.server)
     doses = [arm.arm for arm in there if arm.role in ("dose", "treatment")]
@@ -104,6 +111,16 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
         raise TickdiskError(
             f"{CONFIG_PATH}: decision.confirmatory.arm = {fixed.arm}: experiment {fixed.experiment} has no such arm to make a "
             f"claim about, only {', '.join(doses)}; name one of them"
+        )
+
+
+def _check_squares(where: str, lives: int, arms: int, minimum: int) -> None:
+    """Raises TickdiskError if a number of lives, from the minimum of a verdict on, is no multiple of the number of arms."""
+    if lives >= minimum and lives % arms:
+        fitting = [number for number in (lives - lives % arms, lives - lives % arms + arms) if number >= minimum]
+        raise TickdiskError(
+            f"{where} = {lives} is no multiple of its {arms} arms, which would not have all places in a life equally often; "
+            f"set it to {' or '.join(map(str, fitting))}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, StudyEntry
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.record import Record
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -87,7 +88,10 @@ else:
         "Scale",
         __base__=Scale,
         __doc__=Scale.__doc__,
-        **{name: (entry.design, ... if entry.design.model_fields else entry.design()) for name, entry in STUDIES.items()},
+        **{
+            name: (entry.design, ... if any(key.is_required() for key in entry.design.model_fields.values()) else entry.design())
+            for name, entry in STUDIES.items()
+        },
     )
 
 
@@ -147,6 +151,15 @@ class Decision(Record):
         return 1 - self.alpha
 
 
+class Dose(Record):
+    """A dose of the switchback that a sweep adds to the table of experiments."""
+
+    device: str
+    """A device of data/devices.yaml, or a file with one device."""
+    latency_ms: Annotated[float, Field(gt=0)] | None = None
+    """Latency of every operation. Null for the device's own."""
+
+
 class Config(Record):
     """`workflow/config/config.yaml` after the command line's `--config` has been merged into it."""
 
@@ -165,8 +178,13 @@ class Config(Record):
     file_system: FileSystem
     """File system on the emulated device in live cells, calibration and replay. The backend tree is a file system itself and has
     no other on it."""
+    cores: Cores | None = Field(default=None, exclude_if=lambda cores: cores is None)
+    """Numbers of the cores of the server, the clients and the emulator. Without it, the server has the first half of the cores.
+    The others have the rest, which they do not share if it is more than one core."""
     leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
+    doses: tuple[Dose, ...] = Field(default=(), exclude_if=lambda doses: not doses)
+    """Doses of a sweep. If there are any, only the switchback runs, with its controls and these doses."""
     limits: Limits
     decision: Decision
     scales: dict[ScaleName, AnyScale]
@@ -189,7 +207,7 @@ class Config(Record):
             return {
                 name: design.model_copy(update={EXPERIMENTS[name].repeats: self.blocks})
                 for name, design in designs.items()
-                if design is not None
+                if design is not None and getattr(design, EXPERIMENTS[name].repeats)
             }
 
         servers = {name: sizes.model_copy(update=repeated(sizes)) for name, sizes in scale.servers.items()}

@@ -121,6 +121,7 @@ def plan(
             device_size_mib=config.device_size_mib,
             file_system=config.file_system,
             seed=config.seed,
+            cores=config.cores,
             code=dict(code[name, server]),
         )
         for number in range(getattr(design, entry.repeats)):
@@ -150,5 +151,10 @@ def generators(seed: int, experiment: str, server: str) -> Callable[[str, int], 
 
 def _resolved(arm: Arm, model: DeviceModel) -> ResolvedArm:
     return ResolvedArm(
-        arm=arm.arm, device=model, is_sham=arm.role == "sham", tick_delay_ms=arm.tick_delay_ms, capture=arm.capture
+        arm=arm.arm,
+        device=model,
+        is_sham=arm.role == "sham",
+        tick_delay_ms=arm.tick_delay_ms,
+        action_delay_ms=arm.action_delay_ms,
+        capture=arm.capture,
     )

@@ -2,9 +2,12 @@
 
 from typing import Annotated, Any
 
+from pydantic import Field
+
 from tickdisk.config.model import FileSystem, Limits, World
 from tickdisk.device import KeptModel
 from tickdisk.experiment import Tool
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.record import Record, Unit
 
 
@@ -21,6 +24,8 @@ class ResolvedArm(Record):
     """The time for which the probe keeps the tick thread busy; null for an arm without it."""
     capture: Tool
     """The tool that captures in this arm, or none."""
+    action_delay_ms: int | None = None
+    """The time for which the server holds back its answers to players' actions; null for an arm without it."""
 
 
 class Resolved(Record):
@@ -46,6 +51,8 @@ class Resolved(Record):
     """The file system on the device."""
     seed: int
     """The seed of every random choice."""
+    cores: Cores | None = Field(default=None, exclude_if=lambda cores: cores is None)
+    """The cores that the configuration gives to the server, the clients and the emulator. The key is absent if it gives none."""
     code: dict[str, str]
     """The versions and digests of the programs that made the cell, by part."""
 

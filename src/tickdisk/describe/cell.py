@@ -10,10 +10,14 @@ from tickdisk.project import Plan
 _ARM = {
     "role": (
         "The role of the arm: the baseline, null (the baseline again), sham (the processor time of the slowest arm at the "
-        "latency of the baseline), a dose, a treatment, or delay (the probe keeps the tick thread busy for a known time)."
+        "latency of the baseline), a dose, a treatment, or delay (of ticks or of answers, for a known time)."
     ),
     "latency_us": "The latency of every operation instead of that of the device. It is null for an arm that keeps that.",
+    "read_us": "The latency of reads, if reads, writes and flushes have latencies of their own.",
+    "write_us": "The latency of writes, likewise.",
+    "flush_us": "The latency of flushes, likewise.",
     "tick_delay_ms": "The time for which the probe keeps the tick thread busy, again and again; null for an arm without it.",
+    "action_delay_ms": "The time for which the server holds back its answers to actions; null for an arm without it.",
 }
 
 PLAN = Section(

@@ -53,7 +53,7 @@ please change the docstrings there and the descriptions in `src/tickdisk/describ
   as one.
 - The column *Unit* has the unit. A *share* is a part of a whole, where 1 is all of it, and `us` is a microsecond.
 - A word in capitals in a path stands for a part that varies. CELL is the name of a cell, which `results/plan.json` lists. LIFE
-  is the name of a server life: `life`, or, in a join burst, the name of an arm.
+  is the name of a server life: `life`, the name of an arm in a join burst, or one such as `players_20`.
 
 ## An example with pandas
 This example compares the arms of one server life by the time from the start of a tick to the start of the next. A tick belongs

@@ -8,7 +8,7 @@ from tickdisk.describe.keys import Key, keys_of_class
 from tickdisk.project import KeptPlan
 from tickdisk.report import Checked
 from tickdisk.report.answers import Answers
-from tickdisk.stats import Cause
+from tickdisk.stats import Cause, HeldFinding
 from tickdisk.studies import Claim, Fact
 
 _CAUSES = DescribedTable(
@@ -70,6 +70,7 @@ SECTION = Section(
             "This file holds every claim with its verdict.",
             (
                 DescribedTable("The file is a list. Each claim is an object with these keys:", keys_of_class(Claim), {}),
+                DescribedTable("The object `finding` has these keys:", keys_of_class(HeldFinding), {}),
                 _CAUSES,
             ),
         ),

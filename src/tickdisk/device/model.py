@@ -117,19 +117,26 @@ class DeviceModel(ModelPart):
         return {"latency_ns": [values.pop(f"{op}_latency_ns") for op in ("read", "write", "flush", "discard")], **values}
 
     def with_latency(self, latency_ns: int) -> Self:
-        """Returns this device with a constant latency of reads, writes and flushes, and with the latency in its name.
+        """Returns this device with one constant latency of reads, writes and flushes, as `with_latencies` does."""
+        return self.with_latencies(latency_ns, latency_ns, latency_ns)
 
-        An experiment makes such devices to vary only the latency. A write into a cache has this latency, too. The new device has
+    def with_latencies(self, read_ns: int, write_ns: int, flush_ns: int) -> Self:
+        """Returns this device with constant latencies of reads, writes and flushes, and with the latencies in its name.
+
+        An experiment makes such devices to vary only the latency. A write into a cache has that of writes. The new device has
         no load factors and no arm, so that its latency depends neither on requests in flight nor on places. Bandwidth, channels,
         token buckets, stalls and the size of a cache stay.
         """
-        cache = None if self.cache is None else self.cache.model_copy(update={"latency_ns": latency_ns})
+        cache = None if self.cache is None else self.cache.model_copy(update={"latency_ns": write_ns})
+        named = {"read": read_ns, "write": write_ns, "flush": flush_ns}
+        is_one = len(set(named.values())) == 1
+        parts = [_us(read_ns)] if is_one else [f"{op}_{_us(latency_ns)}" for op, latency_ns in named.items()]
         return self.model_copy(
             update={
-                "name": f"{self.name}_{latency_ns / 1000:.3f}".rstrip("0").rstrip(".") + "us",
-                "read_latency_ns": latency_ns,
-                "write_latency_ns": latency_ns,
-                "flush_latency_ns": latency_ns,
+                "name": "_".join([self.name, *parts]),
+                "read_latency_ns": read_ns,
+                "write_latency_ns": write_ns,
+                "flush_latency_ns": flush_ns,
                 "load": (),
                 "seek": None,
                 "cache": cache,
@@ -173,6 +180,10 @@ class DeviceModel(ModelPart):
 KeptModel = Annotated[DeviceModel, PlainSerializer(DeviceModel.as_dict)]
 """A device model in a file of results, as `DeviceModel.as_dict` keeps it."""
 NO_DELAY = DeviceModel(name="no_delay", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)
+
+
+def _us(latency_ns: int) -> str:
+    return f"{latency_ns / 1000:.3f}".rstrip("0").rstrip(".") + "us"
 
 
 def load_devices(path: Path) -> dict[str, DeviceModel]:

@@ -15,17 +15,21 @@ from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experimen
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
+from tickdisk.experiment.operations import OPERATIONS
+from tickdisk.experiment.players import PLAYERS
 from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCODE, OTHER_SERVERS, POOLS, REPLAY, STORE, Checkpoint
 from tickdisk.experiment.switchback import SWITCHBACK
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
-    entry.name: entry for entry in (SWITCHBACK, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
+    entry.name: entry for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
 }
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (
     SWITCHBACK,
     JOIN_BURST,
     OTHER_SERVERS,
+    OPERATIONS,
+    PLAYERS,
     INSIDE_TICK,
     ACCESSES,
     INSPECT,
@@ -49,7 +53,9 @@ __all__ = [
     "INSIDE_TICK",
     "JOIN_BURST",
     "NETCODE",
+    "OPERATIONS",
     "OTHER_SERVERS",
+    "PLAYERS",
     "POOLS",
     "REPLAY",
     "STORE",

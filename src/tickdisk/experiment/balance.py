@@ -22,10 +22,13 @@ def balanced_order(arms: Sequence[str], block: int, rng_of: Callable[[int], np.r
 
     No arm is always early or always after the same other. Blocks take the rows of one Williams square after another. For each
     square, `rng_of(square)` draws which arm a number stands for and in which order the rows come, so that the order of a block
-    does not depend on how many blocks there are. Blocks that do not fill a square are balanced as far as its rows are.
+    does not depend on how many blocks there are. Over as many blocks as arms, every arm stands in every place once. For an odd
+    number of arms these are half of a square, so that only twice as many blocks also balance which arm follows which.
     """
-    rows = williams_square(len(arms))
+    rows, size = williams_square(len(arms)), len(arms)
     square, row = divmod(block, len(rows))
+    half, place = divmod(row, size)
     rng = rng_of(square)
-    labels, order = rng.permutation(len(arms)), rng.permutation(len(rows))
-    return [arms[int(labels[number])] for number in rows[int(order[row])]]
+    labels = rng.permutation(size)
+    orders = [rng.permutation(size) for _ in range(half + 1)]
+    return [arms[int(labels[number])] for number in rows[half * size + int(orders[half][place])]]

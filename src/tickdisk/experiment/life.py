@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from tickdisk.experiment.arm import Arm
 from tickdisk.foundation.record import Unit
 
@@ -44,7 +46,8 @@ class PlannedLife:
     """One planned server life, as `run_life` plays it."""
 
     name: str
-    """Name of the life within its cell and of its folder in the run folder: `life`, or the name of its arm in a join burst."""
+    """Name of the life within its cell and of its folder in the run folder: `life`, the name of its arm in a join burst, or one
+    such as `players_20` if it has a number of players of its own."""
     first_arm: str
     """The arm on whose device the server starts."""
     trace_seed: int
@@ -55,6 +58,8 @@ class PlannedLife:
     """Epochs in the order in which they run."""
     injections: tuple[Injection, ...] = ()
     """Stalls that are made on purpose, in the order of due times."""
+    players: Annotated[int | None, Field(exclude_if=lambda players: players is None)] = None
+    """Number of connected players, if the life has one of its own. Otherwise the design has it, and the key is absent."""
 
 
 def epochs_of(order: Sequence[str], start_s: float, *, length_s: float, cut_s: float) -> tuple[Epoch, ...]:

@@ -133,6 +133,19 @@ class Netcode(Design):
     """Time for which a step is steady."""
 
 
+_AROUND_S = 1.2
+"""Rough time that a life of a network stack takes before and after its steps."""
+
+
+def _netcode_lives(design: Netcode) -> tuple[int, float]:
+    """Returns the number of lives, and the time that they take in s. `tickdisk.netcode.cases` says which lives there are."""
+    controls, acting = 3, len(design.active_players) * (1 + design.has_far)
+    lives = design.runs * (len(design.stacks) * (1 + acting) + controls)
+    # The idle life of a stack begins with a step without players. Every other life has one step.
+    steps = lives + design.runs * len(design.stacks) * len(design.idle_players)
+    return lives, lives * _AROUND_S + steps * (design.ramp_s + design.steady_s)
+
+
 class Inspect(Design):
     """The description of loads. The sizes of the experiments whose captures it reads stand under their own names."""
 
@@ -191,6 +204,7 @@ NETCODE = StudyEntry(
     ),
     stated={"runs": "lives", "blocks": "blocks", "steady_s": "s"},
     compares=("switchback",),
+    lives_apart=_netcode_lives,
 )
 CALIBRATION = StudyEntry(
     "calibration",

@@ -1,6 +1,6 @@
 """The switchback: the device changes from epoch to epoch inside one server life."""
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -34,7 +34,11 @@ class Switchback(Roaming):
         return round(self.cut_s * 1e9)
 
 
-def _lives(block: Block[Switchback]) -> tuple[PlannedLife, ...]:
+SwitchbackType = TypeVar("SwitchbackType", bound=Switchback)
+
+
+def lives_of_block(block: Block[SwitchbackType]) -> tuple[PlannedLife, ...]:
+    """Returns the one server life of a block, in which every arm has one epoch."""
     design, arms = block.design, block.arms
     order = balanced_order([arm.arm for arm in arms], block.number, lambda square: block.rng("order", square))
     length_s = design.epoch_save_periods * design.save_period_s
@@ -54,6 +58,6 @@ SWITCHBACK = Experiment(
         "Effects of every arm on ticks and actions, as ratios with intervals over lives",
     ),
     stated={"lives": "lives", "players": "players", "warm_up_s": "s", "save_period_s": "s", "teleport_period_s": "s"},
-    lives=_lives,
+    lives=lives_of_block,
     behaviour="roam",
 )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from tickdisk.foundation.cores import Cores
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import OWNER_VARIABLE, ProcessState, state_of
 from tickdisk.foundation.record import Record, Unit
 
@@ -226,19 +228,34 @@ def thread_named(pid: int, name: str) -> int | None:
     return None
 
 
-@dataclass(frozen=True)
-class Cores:
-    """The division of the cores while a game server is measured. `others` are for the clients, the emulator and the captures."""
+_chosen: list[Cores] = []
+"""The division that the configuration names. Empty if it names none."""
 
-    server: tuple[int, ...]
-    others: tuple[int, ...]
+
+def choose_cores(cores: Cores | None) -> None:
+    """Lets `split_cores` return `cores` from now on, or what it finds itself if that is None.
+
+    Raises TickdiskError if this process may not use one of them.
+    """
+    lacking = set() if cores is None else {*cores.server, *cores.others} - os.sched_getaffinity(0)
+    if lacking:
+        usable = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+        raise TickdiskError(
+            f"the configuration names core {min(lacking)} under cores, and there are {usable}; name some of these"
+        )
+    _chosen[:] = [] if cores is None else [cores]
 
 
 def split_cores() -> Cores:
-    """Returns the first half of the cores that this process may use for the server, and the rest for all other programs.
+    """Returns the cores that the configuration names, or else a division of the cores that this process may use.
 
-    A single core is given to both.
+    The server has the first half. The clients and the emulator share the rest, or have a half of it each if it is more than one
+    core. A single core is given to all.
     """
-    cores = sorted(os.sched_getaffinity(0))
+    if _chosen:
+        return _chosen[0]
+    cores = tuple(sorted(os.sched_getaffinity(0)))
     half = max(1, len(cores) // 2)
-    return Cores(tuple(cores[:half]), tuple(cores[half:]) or tuple(cores))
+    rest = cores[half:] or cores
+    middle = (len(rest) + 1) // 2
+    return Cores(server=cores[:half], clients=rest[:middle], emulator=rest[middle:] or rest)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from tickdisk.foundation import host, memory
+from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
 from tickdisk.netcode.counters import Counters
@@ -65,7 +66,7 @@ class StackLife:
     """Readings of the counters of the system, as `Counters.table` describes them."""
     threads: pd.DataFrame
     """Processor times of all threads, as `Counters.threads` describes them."""
-    cores: host.Cores
+    cores: Cores
     lost: tuple[str, ...]
     """Messages of the client processes that lost a player, whose tables are missing, and of players who waited in vain for an
     answer or for the end of all changes.

@@ -7,7 +7,7 @@ from typing import Any
 from tickdisk.player.explore import Phase, explore
 from tickdisk.player.trace import Event, Place, join_burst, roam
 
-_ROAMING = ("players", "teleport_period_s", "edit_period_s", "ping_period_s")
+_ROAMING = ("players", "teleport_period_s", "edit_period_s", "ping_period_s", "join_period_s")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Acts:
 
 
 def _roam(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
-    return Acts(roam(places, seed=seed, seconds=seconds, **{name: design[name] for name in _ROAMING}))
+    return Acts(roam(places, seed=seed, seconds=seconds, **{name: design[name] for name in _ROAMING if name in design}))
 
 
 def _join_burst(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:

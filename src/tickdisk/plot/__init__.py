@@ -27,9 +27,12 @@ from tickdisk.plot.load_servers import loads_of_servers
 from tickdisk.plot.load_space import load_areas, load_reuse, load_sizes, load_touched, load_treemap
 from tickdisk.plot.load_time import load_data, load_gaps, load_latencies, load_queue, load_rates
 from tickdisk.plot.network import settled_rtt, stack_costs
+from tickdisk.plot.operations import added_by_operation
+from tickdisk.plot.players import added_by_players
 from tickdisk.plot.pools import pool_throughput
 from tickdisk.plot.replay import lateness_over_time, service_times
 from tickdisk.plot.store import modelled_and_measured, overhead_by_game
+from tickdisk.plot.sweep import swept_effects
 from tickdisk.plot.theme import NOTEBOOK, PAPER, Theme, save_png, save_svg, to_svg
 from tickdisk.plot.timeline import switchback_timeline
 
@@ -44,6 +47,8 @@ __all__ = [
     "access_sizes",
     "accesses_at_a_glance",
     "accesses_over_regions",
+    "added_by_operation",
+    "added_by_players",
     "bandwidth",
     "calibration_latency",
     "checkpoint_costs",
@@ -80,6 +85,7 @@ __all__ = [
     "settled_rtt",
     "stack_costs",
     "stalls_found",
+    "swept_effects",
     "switchback_timeline",
     "tails",
     "tick_lengths",

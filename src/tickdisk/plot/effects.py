@@ -59,10 +59,10 @@ def forest(rows: pd.DataFrame, *, margin: float, baseline: str, level: float, th
     for metric in metrics:
         own, is_last = table[table["metric"] == metric], metric == metrics[-1]
         if theme is PAPER:
-            panel = _arms(own, arms, _ratio_axis(own, margin, _WIDEST), margin, baseline, has_names=not panels)
+            panel = _arms(own, arms, ratio_axis(own, margin, _WIDEST), margin, baseline, has_names=not panels)
             panels.append(panel.properties(**size, width=theme.panel_width(len(metrics), 118), title=capital(metric)))
         else:
-            panel = _arms(own, arms, _ratio_axis(table, margin, _WIDEST), margin, baseline, has_ticks=is_last)
+            panel = _arms(own, arms, ratio_axis(table, margin, _WIDEST), margin, baseline, has_ticks=is_last)
             panel = panel.properties(**size, width=330, title=capital(metric))
             panels.append(alt.hconcat(panel, _in_words(own, arms).properties(**size, width=260), spacing=10))
     note = f"Geometric mean ratio with {level:.0%} interval; above 1 is slower; grey: margin, 1/{1 + margin:g} to {1 + margin:g}"
@@ -117,7 +117,7 @@ def _in_words(own: pd.DataFrame, arms: Sequence[str]) -> Any:
     return alt.layer(*(base.mark_text(align="left", dx=place).encode(text=f"{column}:N") for column, place in columns))
 
 
-def _ratio_axis(rows: pd.DataFrame, margin: float, widest: float) -> dict[str, Any]:
+def ratio_axis(rows: pd.DataFrame, margin: float, widest: float) -> dict[str, Any]:
     """Returns the logarithmic axis of ratios, the margin, and intervals, which are cut at a factor `widest` beyond the ratios."""
     ratios = rows["ratio"].dropna()
     least, most = (float(ratios.min()), float(ratios.max())) if len(ratios) else (1.0, 1.0)
@@ -142,7 +142,7 @@ def server_effects(rows: pd.DataFrame, *, margin: float) -> Any:
     servers, metrics = list(dict.fromkeys(table["server"])), list(dict.fromkeys(table["metric"]))
     place = table["metric"].map(metrics.index) - (len(metrics) - 1) / 2
     table["at_ms"] = table["latency_ms"] * _APART**place
-    axis = _ratio_axis(table, margin, 2)
+    axis = ratio_axis(table, margin, 2)
     low, high = axis["scale"]["domain"]
     table = table.assign(low=table["low"].clip(low, high), high=table["high"].clip(low, high))
     x = alt.X("at_ms:Q", title="Realised latency (ms, log)", **log_axis(table["at_ms"], pad=1.25))

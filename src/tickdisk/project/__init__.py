@@ -11,16 +11,20 @@ from tickdisk.project.failures import failures
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
 from tickdisk.project.plan import KeptPlan, Plan, read_plan, scale_of, write_plan
 from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, left_out
+from tickdisk.project.sweep import POINTS, SWEEPS, Point, read_points
 
 __all__ = [
     "DEVICES_PATH",
     "OTHER_CODE",
     "OTHER_SETTINGS",
     "PLAN_PATH",
+    "POINTS",
+    "SWEEPS",
     "TOOLCHAINS",
     "Kept",
     "KeptPlan",
     "Plan",
+    "Point",
     "Project",
     "Toolchains",
     "claim",
@@ -28,6 +32,7 @@ __all__ = [
     "kept",
     "left_out",
     "read_plan",
+    "read_points",
     "scale_of",
     "write_plan",
 ]

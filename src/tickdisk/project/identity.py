@@ -123,7 +123,9 @@ class Identity:
     def notebook(self, name: str) -> dict[str, str]:
         """Returns digests of a notebook's cells, its study, the data files that both name, and the locked packages."""
         study = closure((f"tickdisk.studies.{name}", "tickdisk.project.kept"), self.root / "src", _FORMS)
-        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in read_json(NOTEBOOKS / f"{name}.ipynb")["cells"]]
+        cells = [
+            (cell["cell_type"], "".join(cell["source"])) for cell in read_json(next(NOTEBOOKS.rglob(f"{name}.ipynb")))["cells"]
+        ]
         texts = [*study.python.values(), *(text for kind, text in cells if kind == "code")]
         data = sorted({Path(path) for text in texts for path in _DATA.findall(text)})
         return {

@@ -19,10 +19,12 @@ from tickdisk.config import (
     world_hash,
 )
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
+from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
 from tickdisk.project.plan import Plan, Tier, read_plan, write_plan
+from tickdisk.project.sweep import Point, arms_at, config_at
 
 RESULTS = Path("results")
 PLAN_PATH = RESULTS / "plan.json"
@@ -56,8 +58,9 @@ class Project:
         return cls._of(parse_config(values))
 
     @classmethod
-    def _of(cls, config: Config) -> "Project":
-        arms, devices = load_arms(), device.load_devices(DEVICES_PATH)
+    def _of(cls, config: Config, identity: Identity | None = None) -> "Project":
+        host.choose_cores(config.cores)
+        arms, devices = arms_at(config, load_arms()), device.load_devices(DEVICES_PATH)
         check_arms(config, arms)
         for arm in arms:
             add_file(arm, devices)
@@ -70,12 +73,18 @@ class Project:
         missing = {name: reason for name in wanted if (reason := _lacking(name)) is not None}
         if config.server in missing:
             raise TickdiskError(missing[config.server])
-        return cls(config, tuple(arms), devices, Identity.of([name for name in wanted if name not in missing]), missing)
+        if identity is None or config.server not in identity.servers:
+            identity = Identity.of([name for name in wanted if name not in missing])
+        return cls(config, tuple(arms), devices, identity, missing)
 
     @classmethod
     def load(cls, path: Path = PLAN_PATH) -> "Project":
         """Makes the project for the configuration in a plan file. Arms, devices and code are those of the checkout now."""
         return cls._of(read_plan(path).config)
+
+    def at(self, *points: Point) -> "Project":
+        """Returns the project whose plan has the cells of the first of some points of a sweep, and the devices of all of them."""
+        return self._of(config_at(self.config, self.arms, points), self.identity)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -136,18 +145,23 @@ class Project:
         raise TickdiskError(f"no cell {name} in the plan; `tickdisk plan` lists the cells")
 
     def model(self, experiment: str, arm: str) -> device.DeviceModel:
-        """Returns the model of the device that an arm uses, with the arm's latency if it has one.
+        """Returns the model of the device that an arm uses, with the arm's latencies if it has any.
 
         A sham's model lacks the processor time that it burns, which is known only after calibration.
         """
         row = next(row for row in self.arms if row.experiment == experiment and row.arm == arm)
         model = self.devices[row.device]
-        return model if row.latency_us is None else model.with_latency(round(row.latency_us * 1000))
+        return model if row.latencies_us is None else model.with_latencies(*(round(us * 1000) for us in row.latencies_us))
 
     def models(self) -> list[device.DeviceModel]:
-        """Returns all device models that `tickdisk calibrate` measures, each once: the tiers, and the devices of all arms."""
+        """Returns all device models that `tickdisk calibrate` measures, each once: the tiers, and the devices of all arms.
+
+        A device whose reads, writes and flushes have latencies of their own is not among them, because it takes the floor of its
+        fastest operation (`calibrate.floor_ns`).
+        """
         tiers = {model.name: model for model in self.devices.values() if model.tier}
-        found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in self.arms}}
+        whole = [arm for arm in self.arms if not arm.has_operations_apart]
+        found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in whole}}
         return list(found.values())
 
     @cached_property
@@ -170,6 +184,25 @@ class Project:
             cells=tuple(cell.row for cell in self.cells),
         )
 
+    def times(self) -> list[str]:
+        """Returns a line for each experiment with the number of its lives and the time that they take, and one for all of them.
+
+        A life counts with the start and the stop of its server. Steps without lives are not counted, such as calibration.
+        """
+        counts: dict[str, tuple[int, float]] = {}
+        for cell in self.cells:
+            title = f"{cell.experiment} on {cell.server}"
+            lives, seconds = counts.get(title, (0, 0.0))
+            counts[title] = lives + len(cell.lives), seconds + cell.seconds
+        for name, study in STUDIES.items():
+            if study.lives_apart is not None and name not in self.left_out:
+                counts[name] = study.lives_apart(self.config.chosen.design(study))
+        counts["in all"] = sum(lives for lives, _ in counts.values()), sum(seconds for _, seconds in counts.values())
+        return [
+            f"{title}: {lives} {'life' if lives == 1 else 'lives'}, {seconds / max(lives, 1):.1f} s each, {seconds / 60:.1f} min"
+            for title, (lives, seconds) in counts.items()
+        ]
+
     def save(self, path: Path = PLAN_PATH) -> None:
         """Writes the plan file."""
         write_plan(path, self.plan)
@@ -178,7 +211,12 @@ class Project:
 def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, str]) -> dict[str, str]:
     """Returns the studies that a run leaves out by its plan, by name, each with the reason in words."""
     have = {arm.experiment for arm in arms if config.server in arm.servers}
-    without = {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
+    without = {
+        name: f"the scale {config.scale} has no life of it"
+        for name, entry in EXPERIMENTS.items()
+        if not getattr(config.chosen.design(entry, config.server), entry.repeats)
+    }
+    without |= {name: "the table of experiments has no arm of it" for name in EXPERIMENTS if name not in have}
     lacking = {
         name: f"it needs {need}, of which the table of experiments has no arm"
         for name, study in STUDIES.items()

@@ -141,7 +141,7 @@ def _mounted(
         file_system=bench.file_system,
         floor_ns=0,
         logs=logs,
-        cores=host.split_cores().others,
+        cores=host.split_cores().emulator,
     ) as disk:
         prepare(planned, disk.mount_point / _TARGET, files=world, sizes=sizes)
         disk.remount()

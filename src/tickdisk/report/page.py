@@ -16,7 +16,7 @@ from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.report.answers import ANSWERS, Answers, Asked
 from tickdisk.report.evidence import Evidence
-from tickdisk.studies.statement import Claim, singular
+from tickdisk.studies.statement import Claim, singular, verdict_text
 
 _STYLE = "vendor/pico.classless.min.css"
 
@@ -35,6 +35,9 @@ _SETUP_LABELS = {
     "cells": "Live cells",
     "planned_minutes": "Planned time of live cells",
     "seed": "Seed",
+    "lives": "Server lives of all experiments",
+    "replaced_lives": "Run again because they were disturbed",
+    "marked_lives": "Still disturbed after that",
     "load.other_programs_share": "Other programs, at most",
     "load.steal_share": "Time taken by the hypervisor, at most",
     "load.pressure_memory_share": "Memory pressure, at most",
@@ -100,6 +103,8 @@ class _Shown(Claim):
     """The size of the effect in words."""
     experiment: str
     publication: str
+    said: str
+    """The verdict in words, with the direction of a difference."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,9 @@ def _claim(claim: Claim, evidence: Evidence) -> _Shown:
     if fact is not None and fact.unit in (claim.counted, singular(claim.counted)):
         here = f"{fact.short.removesuffix(' ' + fact.unit)} of {claim.n_text}"
     publication = claim.source.partition(":")[0].partition(",")[0]
-    return _Shown(**dict(claim), here=here, experiment=claim.id.partition(".")[0], publication=publication)
+    return _Shown(
+        **dict(claim), here=here, experiment=claim.id.partition(".")[0], publication=publication, said=verdict_text(claim)
+    )
 
 
 def _sources(claims: Sequence[_Shown]) -> list[str]:

@@ -27,7 +27,7 @@ _EVIDENCE = ("facts", "claims", "figures", "missing", "answers", "comparison", "
 _NEEDED = (*(f"{name}.json" for name in _EVIDENCE), "paper.pdf", "index.html")
 _MOST_NAMED = 5
 """Largest number of missing files that a message names."""
-BODY_PAGES, PAGES, FIGURES = 14, 17, 14
+BODY_PAGES, PAGES, FIGURES = 14, 17, 16
 """Limits of the paper: pages of its body, pages with references and appendix, and number of figures."""
 
 

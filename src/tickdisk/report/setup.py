@@ -62,9 +62,11 @@ def _state_design(statement: Statement, plan: Plan) -> None:
     _state_other_servers(statement, plan)
     for tier, disks in plan.tiers.items():
         statement.fact(f"tier.{tier}", disks.read_latency_ns / 1e6, "ms", source=_PLAN, note=disks.description)
-    delays = {arm.experiment: arm.tick_delay_ms for arm in own if arm.tick_delay_ms is not None}
-    for experiment, delay_ms in delays.items():
-        statement.fact(f"{experiment}.tick_delay_ms", delay_ms, "ms", source=_PLAN, note="the positive control of ticks")
+    for arm in own:
+        for kind, delay_ms in (("tick", arm.tick_delay_ms), ("action", arm.action_delay_ms)):
+            if delay_ms is not None:
+                note = f"the positive control of {kind}s"
+                statement.fact(f"{arm.experiment}.{kind}_delay_ms", delay_ms, "ms", source=_PLAN, note=note)
 
 
 def _state_other_servers(statement: Statement, plan: Plan) -> None:
@@ -103,8 +105,19 @@ def _state_machine(statement: Statement, calibration: Calibration) -> None:
 
 
 def _state_load(statement: Statement, plan: Plan, manifests: Sequence[Manifest]) -> None:
-    """States the largest load of the machine in the last attempt of any life, and the planned time of all live cells."""
-    loads = [life.attempts[-1].load for manifest in manifests for life in manifest.lives.values()]
+    """States how many lives of all experiments were disturbed, the largest load in a last attempt, and the planned time."""
+    lives = [life for manifest in manifests for life in manifest.lives.values()]
+    for name, count, note in (
+        ("lives", len(lives), "lives of all servers and experiments"),
+        ("replaced_lives", sum(len(life.attempts) - 1 for life in lives), "they were disturbed from outside, and run again"),
+        (
+            "marked_lives",
+            sum(bool(life.marked) for life in lives),
+            "they were disturbed even in their last repetition; they count",
+        ),
+    ):
+        statement.fact(name, count, "server lives", source="manifests", note=note)
+    loads = [life.attempts[-1].load for life in lives]
     for name in ("steal_share", "other_programs_share", "pressure_memory_share"):
         known = [100 * share for load in loads if (share := getattr(load, name)) is not None]
         note = "in the server life in which it was highest"

@@ -55,6 +55,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
                 realised_ns={arm: calibrate.realised_ns(calibration, model) for arm, model in models.items()},
                 host=host.facts(),
                 machine=host.machine(),
+                cores=host.split_cores(),
                 backend=calibration.backend,
                 not_judged=tuple(not_judged()),
                 lives=lives,
@@ -89,7 +90,9 @@ def undisturbed(stage: Stage, say: Say) -> LifeRecord:
     """
     config, what = stage.project.config, f"{stage.cell.title}, {stage.life.name}"
     most = config.chosen.replacements
-    controls = {arm.arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment and arm.role in _CONTROLS}
+    arms = [arm for arm in stage.project.arms if arm.experiment == stage.cell.experiment]
+    # How many players the clients can play is a result of a life with a number of its own, and no reason to run it again.
+    controls = {arm.arm for arm in arms if arm.role in _CONTROLS and stage.life.players is None}
     attempts: list[Attempt] = []
     while True:
         shutil.rmtree(stage.folder, ignore_errors=True)

@@ -17,11 +17,15 @@ SPEC = server.WorldSpec(seed=42, edge_blocks=25)
 """World of a server that is tried outside of a run."""
 _LEAD_S = 1.0
 _BURN_MS = 400
+_HELD_FROM_S, _HELD_STEPS = 8.7, 4
+"""Time from which answers are held back, after the burn, and the number of steps for which they are."""
 _END_S = 10.0
 _SAVE_PERIOD_S = 1.5
 _STOP_S = 30.0
 _LATE, _NEAR_BUDGET = 1.5, 0.1
 """Number of budgets from which a gap is late, and the most by which the mean gap may differ from the budget, as a share of it."""
+_NEAR_STEP = 1.0
+"""The most by which the time for which an answer is held back may differ from what the action shows, in steps."""
 _NOT_STARTED = (1, 2)
 """Exit codes of clients that have no record."""
 
@@ -53,6 +57,7 @@ def check_server(kind: server.Server, folder: Path, *, port: int, players: int =
     rehearsal = _rehearse(kind, world, folder, port, described.places, players)
     yield from _action_clauses(kind, rehearsal)
     yield from _tick_clauses(kind, rehearsal)
+    yield from _held_clauses(kind, rehearsal)
     yield from _end_clauses(kind, world, folder, port)
 
 
@@ -67,6 +72,10 @@ class _Rehearsal:
     thread: int | None
     written: set[str]
     """Kinds of data in the files that the server changed."""
+    held_ns: float
+    """Mean time by which blocks were placed later while answers were held back. NaN if none was placed."""
+    held_from_ns: int
+    """Time from which answers were held back, until the end."""
 
 
 def _world_clauses(kind: server.Server, world: Path, folder: Path) -> Iterator[Clause]:
@@ -97,6 +106,9 @@ def _rehearse(
                 thread = host.thread_named(running.pid, kind.ticking.thread)
             started_ns = time.monotonic_ns() + round(_LEAD_S * _S)
             with player.start_players(kind.clients, f"127.0.0.1:{port}", trace, started_ns, fast, logs) as clients:
+                held_from_ns = started_ns + round(_HELD_FROM_S * _S)
+                clients.wait((held_from_ns - time.monotonic_ns()) / _S)
+                running.delay_actions(_HELD_STEPS * kind.ticking.budget_ns // 1_000_000)
                 if clients.wait(_END_S + 60) is None or clients.poll() in _NOT_STARTED:
                     raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
             problems = running.stop(_STOP_S)
@@ -106,6 +118,8 @@ def _rehearse(
     actions = player.read_actions(fast / player.ACTIONS, expected=expected)
     ticks = server.read_ticks(running.tick_log, lambda ns, name: clock.to_monotonic(ns, name, samples), kind.ticking.budget_ns)
     after = _sizes(world)
+    placed = actions[actions["action"] == "place"]
+    took_ns = (placed["completed_ns"] - placed["issued_ns"]).astype(float).groupby(placed["due_ns"] >= held_from_ns).mean()
     return _Rehearsal(
         {
             str(action): {str(end): int(count) for end, count in of_action["outcome"].value_counts().items()}
@@ -116,6 +130,8 @@ def _rehearse(
         problems,
         thread,
         {kind.classify(path) for path, changed in after.items() if before.get(path) != changed},
+        float(took_ns.get(True, np.nan) - took_ns.get(False, np.nan)),
+        held_from_ns,
     )
 
 
@@ -136,6 +152,7 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
             ("teleport", 4.0, there),
             ("place", 6.0, there),
             ("dig", 7.0, there),
+            ("place", _HELD_FROM_S + 0.1, there),
             ("leave", _END_S, ()),
         ]
         if number == 0:
@@ -177,6 +194,17 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     names = {"terrain", "player"}
     yield Clause("files have a kind of data", names <= rehearsal.written, f"changed: {', '.join(sorted(rehearsal.written))}")
     yield Clause("the server reports no problem", not rehearsal.problems, "; ".join(rehearsal.problems[:2]) or "none")
+
+
+def _held_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause]:
+    """Yields whether an answer that is held back shows in the action, to within a step, and not in ticks."""
+    budget_ns, start_ns = kind.ticking.budget_ns, rehearsal.ticks.table["start_ns"].to_numpy()
+    shown = rehearsal.held_ns / budget_ns
+    words = f"of {_HELD_STEPS} steps {shown:.2f} are seen"
+    yield Clause("a held-back answer shows in the action", abs(shown - _HELD_STEPS) < _NEAR_STEP, words)
+    gaps_ns = np.diff(start_ns[start_ns >= rehearsal.held_from_ns])
+    usual = float(gaps_ns.mean()) / budget_ns if gaps_ns.size else np.inf
+    yield Clause("a held-back answer delays no tick", abs(usual - 1) < _NEAR_BUDGET, f"the mean gap is {usual:.3f} budgets")
 
 
 def _budget_clause(gaps_ns: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", budget_ns: int) -> Clause:

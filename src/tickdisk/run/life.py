@@ -54,7 +54,7 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
         floor_ns=stage.floor_ns(first),
         log_path=fast / DEVICE_LOG,
         logs=stage.logs,
-        cores=cores.others,
+        cores=cores.emulator,
     )
     with captures, mounted as disk:
         world = _copy_world(stage, disk)
@@ -70,6 +70,7 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
                 save_period_s=stage.cell.resolved.design.get("save_period_s"),
                 settings=stage.cell.resolved.design.get("settings"),
             )
+        running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
         disk.add_user(running.pid)
         cpu.follow("server", running.pid)

@@ -64,7 +64,7 @@ def play(
     captures: LifeCaptures,
     cpu: CpuRecorder,
 ) -> PlayedEpochs:
-    """Starts the players and plays the epochs of a server life: switches device and capture, and waits for the players.
+    """Starts the players and plays the epochs of a server life: switches device, answers and capture, and waits for the players.
 
     `world` is the world on the device, and the folder `fast` takes what the players record. If the server ends by itself, the
     players are ended, too. Raises InstrumentError if an instrument fails.
@@ -78,7 +78,7 @@ def play(
         started_ns,
         fast,
         stage.logs,
-        host.split_cores().others,
+        host.split_cores().clients,
         max_lag_ms=stage.project.config.limits.client_lag_ms,
     ) as players:
         cpu.follow("players", players.pid)
@@ -98,11 +98,12 @@ def play(
 
 
 def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int, epochs: list[PlayedEpoch]) -> None:
-    """Sets the device and the capture of each epoch at its time, stalls the device, and adds the epochs as they really were."""
+    """Sets device, answers and capture of each epoch at its time, stalls the device, and adds the epochs as they really were."""
     stalls = [injection for injection in stage.life.injections if injection.kind == "device_stall"]
     for number, epoch in enumerate(stage.life.epochs):
         actors.wait_until(started_ns + round(epoch.start_s * 1e9))
         setting = stage.set(actors.disk, epoch.arm, number)
+        actors.running.delay_actions(stage.action_delay_ms(epoch.arm))
         epochs.append(
             PlayedEpoch(
                 epoch=number,

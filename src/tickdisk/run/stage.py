@@ -74,6 +74,10 @@ class Stage:
         """Returns the floor of the arm's device: the time that this machine adds and the emulator subtracts."""
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
+    def action_delay_ms(self, arm: str) -> int:
+        """Returns the time for which the server holds back its answers to players in an arm, or 0."""
+        return next(each.action_delay_ms or 0 for each in self.cell.resolved.arms if each.arm == arm)
+
     def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.DeviceSetting:
         """Turns the mounted device into that of an arm, and returns the setting with the time at which it came into force.
 

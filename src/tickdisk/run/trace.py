@@ -33,6 +33,8 @@ def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: WorldFact
     share one clock. A life that begins with its first epoch has only the second marker.
     """
     design, places, seconds = cell.resolved.design, world.places, life.seconds + TAIL_S
+    if life.players is not None:
+        design = {**design, "players": life.players}
     burns = _burns(life, design, seconds)
     if burns:  # The player that keeps the processor busy has a place of its own.
         places = (*places[: design["players"]], *places[design["players"] + 1 :])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import read_json
+from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.process import Child
 from tickdisk.foundation.record import Record
 from tickdisk.server.ready import last_words, require_free, wait_until_ready
@@ -25,6 +25,8 @@ from tickdisk.server.world import (
     write_world,
 )
 
+_ACTION_DELAY = "action_delay_ms"
+"""Name of the file beside the record of the probe from which a server takes how long it holds back its answers."""
 DataType = Literal["terrain", "player", "npc", "other"]
 Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "leave"]
 
@@ -154,6 +156,10 @@ class RunningServer:
     def last_words(self) -> str:
         """Returns the last lines of the server's log, or of its output if it has no log, as one line for a message."""
         return last_words(self.child, self.server_log)
+
+    def delay_actions(self, milliseconds: int) -> None:
+        """Lets the server hold back its answers to teleports, edits and joins from now on, or send them at once if it is 0."""
+        write_text(self.tick_log.parent / _ACTION_DELAY, f"{milliseconds}\n")
 
     def stop(self, timeout_s: float) -> list[str]:
         """Ends the server with SIGTERM, and kills it if it has not saved its world and ended after `timeout_s` seconds.

@@ -3,8 +3,9 @@
 The contrast of a life is the log ratio of a metric in the arm to the baseline. `contrast` tests whether there is a difference,
 and whether the ratio is within a margin that was fixed before the runs (equivalence). `decide` gives each claim a verdict. A
 verdict that leaves its question open has causes, such as `TooFew`. Controls are arms whose outcome is known in advance. If a
-control of a metric has another outcome, no claim about the metric is valid. The dose of an arm is the latency that its disk
-really had. No function reads a file. Functions that draw at random take a generator, or a seed and words (`named_generator`).
+control of a metric has another outcome, no claim about the metric is valid. If its outcome is open, only effects beyond it are
+decided. The dose of an arm is the latency that its disk really had. No function reads a file. Functions that draw at random take
+a generator, or a seed and words (`named_generator`).
 """
 
 from tickdisk.stats.causes import (
@@ -13,6 +14,7 @@ from tickdisk.stats.causes import (
     Cause,
     ClientsSaturated,
     ControlFailed,
+    ControlUndecided,
     FewerThanPlanned,
     FilesUnknown,
     LivesFailed,
@@ -28,10 +30,22 @@ from tickdisk.stats.causes import (
     Word,
 )
 from tickdisk.stats.contrast import Contrast, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
-from tickdisk.stats.decide import DecisionPlan, Key, Roles, Verdict, Verdicts, causes_of, decide, lives_to_decide, verdict
+from tickdisk.stats.decide import (
+    DecisionPlan,
+    Key,
+    Roles,
+    Verdict,
+    Verdicts,
+    causes_of,
+    decide,
+    judge_quiet,
+    lives_to_decide,
+    verdict,
+)
 from tickdisk.stats.dose import Bounds, Slope, dose_bounds, slope
 from tickdisk.stats.draws import named_generator
 from tickdisk.stats.families import adjusted, holm
+from tickdisk.stats.finding import BOUND_WORDS, Finding, HeldFinding, Outcome
 from tickdisk.stats.mean import ALPHA, Mean, half_length, over_lives
 from tickdisk.stats.order import OrderEffect, order_effect
 from tickdisk.stats.power import detectable_ratio, family_power, needed_lives
@@ -40,6 +54,7 @@ from tickdisk.stats.resample import block_length, stationary_indices
 
 __all__ = [
     "ALPHA",
+    "BOUND_WORDS",
     "AnyWord",
     "BoundWord",
     "Bounds",
@@ -47,9 +62,12 @@ __all__ = [
     "ClientsSaturated",
     "Contrast",
     "ControlFailed",
+    "ControlUndecided",
     "DecisionPlan",
     "FewerThanPlanned",
     "FilesUnknown",
+    "Finding",
+    "HeldFinding",
     "Key",
     "LivesFailed",
     "Mean",
@@ -59,6 +77,7 @@ __all__ = [
     "NothingCaptured",
     "Obstacle",
     "OrderEffect",
+    "Outcome",
     "PointsNotJudged",
     "Quantile",
     "Roles",
@@ -82,6 +101,7 @@ __all__ = [
     "family_power",
     "half_length",
     "holm",
+    "judge_quiet",
     "life_contrasts",
     "life_log_ratios",
     "lives_to_decide",

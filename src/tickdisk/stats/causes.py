@@ -87,6 +87,25 @@ class ControlFailed(Record):
                 return f"the sham is {self.verdict} ({self.reason})"
 
 
+class ControlUndecided(Record):
+    """A null control or a sham is neither different nor equivalent. Only effects beyond its interval are then decided."""
+
+    kind: Literal["control_undecided"] = "control_undecided"
+    control: Literal["null", "sham"]
+    low: float
+    high: float
+    """Ends of the interval of the control's ratio."""
+    n: int
+    reason: str
+    """Effect of the control in words, with what decided."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        name = "the null control (A/A)" if self.control == "null" else "the sham"
+        return f"{name} is undecided ({self.reason}), so that only effects beyond its interval count"
+
+
 class ClientsSaturated(Record):
     """The clients of a server life were short of processor time in the epoch of an arm."""
 
@@ -201,8 +220,16 @@ class NotShown(Record):
 
 
 Obstacle = (
-    TooFew | FewerThanPlanned | NoInterval | ControlFailed | ClientsSaturated | NothingCaptured | FilesUnknown | StepsNotValid
+    TooFew
+    | FewerThanPlanned
+    | NoInterval
+    | ControlFailed
+    | ControlUndecided
+    | ClientsSaturated
+    | NothingCaptured
+    | FilesUnknown
+    | StepsNotValid
 )
-"""A cause for which `verdict` can say nothing."""
+"""A cause for which `verdict` can say nothing, or for which a test that succeeds decides nothing."""
 Cause = Annotated[Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown, Field(discriminator="kind")]
 """A cause for which a claim is not decided, as claims.json holds it."""

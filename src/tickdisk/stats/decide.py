@@ -6,7 +6,16 @@ from math import isfinite, log
 from typing import Literal
 
 from tickdisk.foundation.numbers import interval, p_value, percent, with_interval
-from tickdisk.stats.causes import ControlFailed, FewerThanPlanned, NoInterval, Obstacle, TooFew, Undecided, Word
+from tickdisk.stats.causes import (
+    ControlFailed,
+    ControlUndecided,
+    FewerThanPlanned,
+    NoInterval,
+    Obstacle,
+    TooFew,
+    Undecided,
+    Word,
+)
 from tickdisk.stats.contrast import Contrast
 from tickdisk.stats.families import adjusted
 from tickdisk.stats.power import detectable_ratio, needed_lives
@@ -64,7 +73,7 @@ class Verdict:
 
     word: Word
     obstacles: tuple[Obstacle, ...]
-    """Causes for which the verdict is "not valid". It is empty for another verdict."""
+    """Causes for which the verdict is "not valid", or "inconclusive" although a test succeeded. Otherwise it is empty."""
     shown: str
     """The effect in words, with what decided. It is empty if the verdict is "not valid"."""
     n: int
@@ -87,13 +96,15 @@ class Controls:
     positive: Verdict
     """Verdict on the positive control, which must be found slower than the baseline."""
     null: Verdict
-    """Verdict on the arm that repeats the baseline (A/A). It must be neither different nor not valid."""
+    """Verdict on the arm that repeats the baseline (A/A), which must be equivalent."""
     sham: Verdict | None
     """Verdict on the sham, for which the same holds. None if the experiment has no sham."""
     detectable: float
     """Ratio that the null control, with its number of lives and its spread, would have found with 80 % power."""
     failed: tuple[ControlFailed, ...]
     """Controls that failed, so that claims about treatments may not be decided. It is empty if they may be."""
+    undecided: tuple[ControlUndecided, ...]
+    """Null control and sham, if they are inconclusive. Only effects beyond their intervals are then decided."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,7 @@ def verdict(
     family: Family = "scan",
     minimum: int | None = None,
     obstacles: Sequence[Obstacle] = (),
+    undecided: Sequence[ControlUndecided] = (),
     unreached: int = 0,
     p: float | None = None,
     p_equivalent: float | None = None,
@@ -126,6 +138,9 @@ def verdict(
     "inconclusive".
 
     The `obstacles` are causes for which nothing can be decided, such as a control that failed or clients that were saturated.
+    Under `undecided` controls the verdict is never "equivalent", and "different" only if the interval of the effect lies above
+    those of all these controls, or below them all. Otherwise it is "inconclusive".
+
     The number `unreached` says how many planned lives may be missing because their server ended before the arm's turn. Turns are
     drawn at random, so the other lives represent these lives. The p values may be adjusted for a family of tests. If they are
     None, the contrast's own p values decide, and if `minimum` is None, the plan's. `counted` is the plural of the word for what
@@ -154,8 +169,16 @@ def verdict(
         there = f"; a difference is there ({p_words}), smaller than the margin" if p < plan.alpha else ""
         ends = interval(effect.low_one_sided, effect.high_one_sided)
         level, margin = percent(1 - 2 * plan.alpha), percent(plan.margin)
-        return say("equivalent", f"{size}; the {level} interval {ends} is inside the margin of {margin}{there}")
+        word: Word = "inconclusive" if undecided else "equivalent"
+        return say(word, f"{size}; the {level} interval {ends} is inside the margin of {margin}{there}", undecided)
+    if p < plan.alpha and not is_beyond(effect.low, effect.high, undecided):
+        return say("inconclusive", f"{size}, {p_words}", undecided)
     return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_words}")
+
+
+def is_beyond(low: float, high: float, undecided: Sequence[ControlUndecided]) -> bool:
+    """Returns whether the interval of a ratio lies above those of all undecided controls, or below them all."""
+    return all(low > each.high for each in undecided) or all(high < each.low for each in undecided)
 
 
 def lives_to_decide(effect: Contrast, decided: Verdict, plan: DecisionPlan) -> int | None:
@@ -176,7 +199,7 @@ def lives_to_decide(effect: Contrast, decided: Verdict, plan: DecisionPlan) -> i
 
 def causes_of(effect: Contrast, decided: Verdict, plan: DecisionPlan) -> tuple[Obstacle | Undecided, ...]:
     """Returns the causes for which the verdict `decided` leaves a contrast open. There are none if the verdict decides."""
-    if decided.word == "inconclusive":
+    if decided.word == "inconclusive" and not decided.obstacles:
         return (Undecided(n=decided.n, needed=lives_to_decide(effect, decided, plan), counted="lives"),)
     return decided.obstacles
 
@@ -197,10 +220,11 @@ def decide(
 ) -> Verdicts:
     """Decides on every control and every claim of an experiment.
 
-    Claims about a metric are decided only if the metric's controls behaved as they must. Each positive control belongs to its own
-    metric and is tested by itself. The null and sham controls of all metrics are one Holm family, so that chance fails one of
-    them in at most `alpha` of all experiments. The confirmatory claims are one Holm family. All other claims are a scan, which is
-    adjusted by Benjamini and Hochberg's method.
+    Claims about a metric are decided only if the metric's controls behaved as they must. If a null control or a sham is
+    inconclusive, only an effect beyond its interval is decided. Each positive control belongs to its own metric and is tested by
+    itself. The null and sham controls of all metrics are one Holm family, so that chance fails one of them in at most `alpha` of
+    all experiments. The confirmatory claims are one Holm family. All other claims are a scan, which is adjusted by Benjamini and
+    Hochberg's method.
 
     The `obstacles` are causes for which no claim can be decided, and `obstacles_by_arm` has those that concern one arm. The
     mapping `unreached` has, by arm, the number of lives whose server ended before the arm's turn.
@@ -251,6 +275,7 @@ def decide(
                 plan,
                 family=family,
                 obstacles=[*obstacles, *own.get(key[1], ()), *gate],
+                undecided=controls[key[0]].undecided,
                 unreached=before.get(key[1], 0),
                 p=p[key],
                 p_equivalent=p_equivalent[key],
@@ -268,21 +293,30 @@ def _adjusted(
     return dict(zip(keys, adjusted([getattr(effects[key], test) for key in keys], family).tolist(), strict=True))
 
 
+def judge_quiet(control: Literal["null", "sham"], effect: Contrast, decided: Verdict) -> ControlFailed | ControlUndecided | None:
+    """Returns the cause for which a control that must show no effect has not passed, or None if it is equivalent."""
+    if decided.word == "equivalent":
+        return None
+    if decided.word == "inconclusive":
+        return ControlUndecided(control=control, low=effect.low, high=effect.high, n=effect.n, reason=decided.reason)
+    return ControlFailed(control=control, verdict=decided.word, reason=decided.reason)
+
+
 def _controls(
     effects: Mapping[Key, Contrast], verdicts: Mapping[Key, Verdict], plan: DecisionPlan, roles: Roles, metric: str
 ) -> Controls:
-    """Collects the verdicts on a metric's controls, and the controls for which its claims may not be decided."""
-    arm = roles.positive[metric]
-    positive, null = verdicts[metric, arm], verdicts[metric, roles.null]
-    sham = None if roles.sham is None else verdicts[metric, roles.sham]
-    failed = []
-    if positive.word != "different" or effects[metric, arm].ratio <= 1:
+    """Collects the verdicts on a metric's controls, and the controls that have not passed."""
+    key, null, sham = (metric, roles.positive[metric]), (metric, roles.null), (metric, roles.sham or "")
+    positive = verdicts[key]
+    failed, undecided = [], []
+    if positive.word != "different" or effects[key].ratio <= 1:
         failed.append(ControlFailed(control="positive", verdict=positive.word, reason=positive.reason))
-    quiet: Sequence[tuple[Literal["null", "sham"], Verdict | None]] = (("null", null), ("sham", sham))
-    failed += [
-        ControlFailed(control=name, verdict=control.word, reason=control.reason)
-        for name, control in quiet
-        if control is not None and control.word in ("different", "not valid")
-    ]
-    spread = effects[metric, roles.null]
-    return Controls(positive, null, sham, detectable_ratio(spread.n, spread.sd_log, alpha=plan.alpha), tuple(failed))
+    quiet: tuple[tuple[Literal["null", "sham"], Key], ...] = (("null", null), ("sham", sham))
+    for name, own in quiet:
+        cause = judge_quiet(name, effects[own], verdicts[own]) if own in verdicts else None
+        if isinstance(cause, ControlFailed):
+            failed.append(cause)
+        elif cause is not None:
+            undecided.append(cause)
+    detectable = detectable_ratio(effects[null].n, effects[null].sd_log, alpha=plan.alpha)
+    return Controls(positive, verdicts[null], verdicts.get(sham), detectable, tuple(failed), tuple(undecided))

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.stats.causes import ControlUndecided
 from tickdisk.stats.contrast import Contrast
 
 
@@ -23,30 +24,35 @@ class Bounds:
     good_up_to: float | None
     """Largest dose up to which the one-sided upper bound of the ratio lies inside the margin at every dose."""
     hurts_from: float | None
-    """Smallest dose from which the one-sided lower bound of the ratio lies above the margin at every dose."""
+    """Smallest dose from which the one-sided lower bound of the ratio lies above the margin, and above the intervals of undecided
+    controls, at every dose.
+    """
     lives: int
     """Smallest number of lives that any dose rests on."""
 
 
-def dose_bounds(effects: Sequence[tuple[float, Contrast]], *, margin: float) -> Bounds:
+def dose_bounds(
+    effects: Sequence[tuple[float, Contrast]], *, margin: float, undecided: Sequence[ControlUndecided] = ()
+) -> Bounds:
     """Finds the dose up to which a metric is good, and the dose from which it suffers. Raises TickdiskError if there are no
     effects.
 
     Both bounds come from fixed-sequence tests, which are one-sided at the contrasts' level alpha. Doses are tested upwards until
     one is not shown to lie inside the margin, and downwards until one is not shown to lie above the margin. Tests in a fixed
     sequence need no adjustment (Maurer, Hothorn and Lehmacher 1995). The `effects` are the dose and the contrast of each arm, in
-    any order.
+    any order. Null controls and shams that are `undecided` allow no dose to be good.
     """
     if not effects:
         raise TickdiskError("a dose-response needs an arm with a latency of its own; add one to workflow/config/experiments.tsv")
     upwards = sorted(effects, key=lambda each: each[0])
     good = hurts = None
+    most = max([1 + margin, *(control.high for control in undecided)])
     for dose, effect in upwards:
-        if not effect.high_one_sided < 1 + margin:
+        if undecided or not effect.high_one_sided < 1 + margin:
             break
         good = dose
     for dose, effect in reversed(upwards):
-        if not effect.low_one_sided > 1 + margin:
+        if not effect.low_one_sided > most:
             break
         hurts = dose
     return Bounds(good, hurts, min(effect.n for _, effect in effects))

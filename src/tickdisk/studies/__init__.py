@@ -16,12 +16,15 @@ from tickdisk.studies.inspect import Given, Replayed, describe_traces, inspected
 from tickdisk.studies.inspect import study as inspect
 from tickdisk.studies.join_burst import study as join_burst
 from tickdisk.studies.netcode import study as netcode
+from tickdisk.studies.operations import study as operations
 from tickdisk.studies.other_servers import study as other_servers
+from tickdisk.studies.players import study as players
 from tickdisk.studies.pools import study as pools
 from tickdisk.studies.replay import study as replay
 from tickdisk.studies.statement import Claim, Fact, Statement
 from tickdisk.studies.store import study as store
 from tickdisk.studies.study import Study
+from tickdisk.studies.sweep import study as sweep
 from tickdisk.studies.switchback import study as switchback
 
 __all__ = [
@@ -42,10 +45,13 @@ __all__ = [
     "inspected_as_json",
     "join_burst",
     "netcode",
+    "operations",
     "other_servers",
+    "players",
     "pools",
     "replay",
     "store",
+    "sweep",
     "switchback",
     "write_inspected",
 ]

@@ -1,4 +1,4 @@
-"""The published names of the algorithms that save a game's state, and the publication that compared the first six of them."""
+"""The published names of the algorithms that save a game's state."""
 
 from collections.abc import Mapping
 
@@ -17,5 +17,3 @@ NAMES: Mapping[str, str] = {
     "fork": "fork(2)",
 }
 """Published name of each algorithm, in the order of tables and figures. The cost model covers the first six algorithms."""
-CITED = "Vaz Salles et al. 2009"
-"""Source of every claim about a number that this publication reports."""

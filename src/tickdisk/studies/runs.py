@@ -23,7 +23,7 @@ class LifeTables:
     block: int
     """Number of the block, from 0. In an experiment without blocks, every life has a block of its own."""
     name: str
-    """Name of the life in its cell: `life`, or the name of its arm in an experiment with blocks."""
+    """Name of the life in its cell: `life`, or one of its own in an experiment with several lives in a block."""
     folder: Path
     """Folder of the life's Parquet files, in the run folder."""
     manifest: LifeRecord

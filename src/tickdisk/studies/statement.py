@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tickdisk.foundation import numbers, record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.stats import AnyWord, BoundWord, Cause, NotShown, Word
+from tickdisk.stats import AnyWord, BoundWord, Cause, Finding, HeldFinding, NotShown, Outcome, Word
 
 FACTS, CLAIMS, MISSING = "facts.json", "claims.json", "missing.json"
 THIS_PROJECT = "this project"
@@ -27,10 +27,8 @@ A bound is a limit that an instrument must keep, or a range in which a published
 """
 UNDECIDED: tuple[AnyWord, ...] = ("inconclusive", "not valid")
 """The verdicts of a claim that is not decided, which has causes."""
-Finding = Literal["difference", "longer", "no difference"]
-"""The finding of a published study about two conditions. A bound has none."""
-Outcome = Literal["upheld", "contradicted", "open", ""]
-"""The outcome of a verdict of this project for a published finding. It is empty for a claim without a published finding."""
+Direction = Literal["higher", "lower", ""]
+"""The direction of a difference: whether the first condition of a comparison has the higher or the lower value."""
 Figures = dict[str, str | None]
 """The content of figures.json of a study: by name, the reason why a figure was not drawn, or None for one that was drawn."""
 _SYMBOLS = {"us": "µs"}
@@ -77,8 +75,12 @@ class Claim(record.Record):
     verdict: AnyWord
     """The decision. For a comparison it is different, equivalent, inconclusive or not valid; for a bound it is kept, missed,
     inconclusive or not valid."""
+    direction: Direction = ""
+    """The direction of a difference. It is empty for another verdict."""
     study: Outcome
-    """The meaning of the verdict for a published finding: upheld, contradicted or open. It is empty for a claim of ours."""
+    """The outcome for a published finding: upheld, contradicted, open or not valid. It is empty for a claim of ours."""
+    finding: HeldFinding | None = None
+    """The published finding with its quantity and tolerance, beside the value of this run. It is null for a claim of ours."""
     evidence: str
     """The reason for the verdict, in words."""
     causes: tuple[Cause, ...]
@@ -109,21 +111,6 @@ def count_text(n: int, counted: str) -> str:
 def fact_name(metric: str) -> str:
     """Returns the part of a fact's name that stands for a metric: its column without the unit, because ratios have none."""
     return metric.removesuffix("_ms")
-
-
-def upheld(verdict: AnyWord, finding: Finding | None, *, is_longer: bool = True) -> Outcome:
-    """Returns the outcome of a verdict of this project for a published finding: upheld, contradicted or open.
-
-    It is open if the verdict is one of `UNDECIDED`. If `finding` is None, the claim is a bound. `is_longer` says whether
-    the effect is a ratio above 1, because a difference in the other direction contradicts the finding "longer".
-    """
-    if verdict in UNDECIDED:
-        return "open"
-    if finding is None:
-        return "upheld" if verdict == "kept" else "contradicted"
-    if finding == "longer":
-        return "upheld" if verdict == "different" and is_longer else "contradicted"
-    return "upheld" if (verdict == "different") == (finding == "difference") else "contradicted"
 
 
 def _number(value: float | None) -> float | int | None:
@@ -215,7 +202,7 @@ class Statement:
         self,
         name: str,
         *,
-        source: str,
+        source: str = THIS_PROJECT,
         statement: str,
         verdict: Word,
         evidence: str,
@@ -225,24 +212,31 @@ class Statement:
         n: int,
         counted: str,
         finding: Finding | None = None,
+        tested: str = "",
+        is_same: bool = True,
     ) -> None:
         """States a claim that compares two conditions.
 
         `evidence` is the reason for the verdict in words. `causes` are given for a verdict of `UNDECIDED`, and for no other. An
         inconclusive verdict without a given cause gets the cause `NotShown`. `effect` names the fact with the effect as a ratio,
         and is empty if no single fact holds it. `facts` names further facts that the claim rests on. `n` things decided, and
-        `counted` is the plural of the word for them. `finding` is None if the claim is not about a published finding. Raises
-        TickdiskError if the verdict is not one of a comparison, if it does not fit the causes, or if a fact is not stated.
+        `counted` is the plural of the word for them. `finding` is None if the claim is not about a published finding. `tested`
+        names the fact with the quantity that was published, if that is not the effect. The finding stays open if not `is_same`,
+        because this run measured under other conditions than the published ones. Raises TickdiskError if the verdict is not one
+        of a comparison, if it does not fit the causes, or if a fact is not stated.
         """
-        value = self.facts[f"{self.name}.{effect}"].value if effect else None
-        study: Outcome = "" if finding is None else upheld(verdict, finding, is_longer=value is None or value > 1)
-        self._claim(name, "comparison", source, statement, verdict, study, evidence, causes, effect, facts, n, counted)
+        study, held = self._held(finding, verdict, tested or effect, None, "")
+        # An adjusted test that asks the same question is the stricter one.
+        is_open = finding is not None and verdict == "inconclusive" and not tested and finding.test in ("above", "equivalence")
+        study = "open" if study and verdict != "not valid" and (is_open or not is_same) else study
+        source, more = source if finding is None else finding.source, [*facts, *([tested] if tested else [])]
+        self._claim(name, "comparison", source, statement, verdict, study, evidence, causes, effect, more, n, counted, held)
 
     def bound(
         self,
         name: str,
         *,
-        source: str,
+        source: str = THIS_PROJECT,
         statement: str,
         verdict: BoundWord,
         evidence: str,
@@ -251,17 +245,39 @@ class Statement:
         facts: Sequence[str] = (),
         n: int,
         counted: str,
+        finding: Finding | None = None,
+        found: tuple[float, float] | None = None,
+        here: str = "",
         is_fitted: bool = False,
     ) -> None:
         """States a claim that an instrument, a model or a published number keeps a bound.
 
-        The parameters and errors are those of `comparison`, but `effect` names the fact that is held against the bound. If
-        `is_fitted`, a free parameter was chosen so that the published number is reached, and a bound that is kept leaves the
-        finding open.
+        The parameters and errors are those of `comparison`, but `effect` names the fact that is held against the bound. `found`
+        has the ends between which the tested value is known to lie and `here` says so in words, if these are not those of the
+        fact. If `is_fitted`, a free parameter was chosen so that the published number is reached, and a bound that is kept leaves
+        the finding open.
         """
-        found: Outcome = "open" if is_fitted and verdict == "kept" else upheld(verdict, None)
-        study = "" if source == THIS_PROJECT else found
-        self._claim(name, "bound", source, statement, verdict, study, evidence, causes, effect, facts, n, counted)
+        study, held = self._held(finding, verdict, effect, found, here)
+        source, study = source if finding is None else finding.source, "open" if is_fitted and study == "upheld" else study
+        self._claim(name, "bound", source, statement, verdict, study, evidence, causes, effect, facts, n, counted, held)
+
+    def _held(
+        self, finding: Finding | None, verdict: AnyWord, tested: str, found: tuple[float, float] | None, here: str
+    ) -> tuple[Outcome, HeldFinding | None]:
+        """Returns the outcome for a published finding, and the finding beside the value of this run."""
+        if finding is None:
+            return "", None
+        fact = self[tested]
+        if found is None:
+            found = _ends(fact)
+        held = HeldFinding(
+            said=finding.said,
+            quantity=finding.quantity,
+            published=finding.printed,
+            criterion=finding.criterion,
+            here=here or fact.text,
+        )
+        return "not valid" if verdict == "not valid" else finding.outcome(*found), held
 
     def _claim(
         self,
@@ -277,6 +293,7 @@ class Statement:
         facts: Sequence[str],
         n: int,
         counted: str,
+        held: HeldFinding | None,
     ) -> None:
         full = [f"{self.name}.{fact}" for fact in dict.fromkeys([*([effect] if effect else []), *facts])]
         missing = [fact for fact in full if fact not in self.facts]
@@ -298,7 +315,9 @@ class Statement:
                 source=source,
                 statement=statement,
                 verdict=verdict,
+                direction=self._direction(effect) if verdict == "different" else "",
                 study=study,
+                finding=held,
                 evidence=evidence,
                 causes=tuple(causes),
                 effect=f"{self.name}.{effect}" if effect else "",
@@ -309,16 +328,51 @@ class Statement:
             )
         )
 
+    def _direction(self, effect: str) -> Direction:
+        fact = self[effect] if effect else None
+        if fact is None or fact.value is None:
+            return ""
+        return "higher" if fact.value > (1 if fact.unit == "ratio" else 0) else "lower"
+
     def verdicts(self) -> pd.DataFrame:
-        """Returns a table for display with one row per claim, indexed by its statement."""
+        """Returns a table for display with one row per claim, indexed by its statement.
+
+        Where there are published findings, further columns have the tested quantity, the published value, the tolerance, our
+        value, and the outcome.
+        """
         rows = [
-            (claim.statement, claim.source, claim.verdict, claim.study, claim.n_text, claim.evidence) for claim in self.claims
+            (claim.statement, claim.source, verdict_text(claim), *_shown(claim), claim.n_text, claim.evidence)
+            for claim in self.claims
         ]
-        return pd.DataFrame(rows, columns=["claim", "source", "verdict", "study", "n", "evidence"]).set_index("claim")
+        columns = ["claim", "source", "verdict", *_SHOWN, "n", "evidence"]
+        table = pd.DataFrame(rows, columns=columns).set_index("claim")
+        return table if any(claim.study for claim in self.claims) else table.drop(columns=[*_SHOWN])
 
     def save(self, folder: Path) -> None:
         """Writes facts.json and claims.json into a folder."""
         write_statement(folder, self.facts, self.claims)
+
+
+_SHOWN = ("tested", "published", "upheld", "here", "finding")
+"""Columns of the table of claims about published findings."""
+
+
+def _shown(claim: Claim) -> tuple[str, ...]:
+    held = claim.finding
+    return ("",) * len(_SHOWN) if held is None else (held.quantity, held.published, held.criterion, held.here, claim.study)
+
+
+def verdict_text(claim: Claim) -> str:
+    """Returns the verdict of a claim with the direction of a difference, such as "different, lower"."""
+    return f"{claim.verdict}, {claim.direction}" if claim.direction else claim.verdict
+
+
+def _ends(fact: Fact) -> tuple[float, float]:
+    """Returns the ends of the interval of a fact. A value without an interval has no sampling error, and is both ends."""
+    if fact.low is None and fact.high is None:
+        value = math.nan if fact.value is None else fact.value
+        return value, value
+    return -math.inf if fact.low is None else fact.low, math.inf if fact.high is None else fact.high
 
 
 def write_statement(folder: Path, facts: Mapping[str, Fact], claims: Iterable[Claim]) -> None:

@@ -1,6 +1,6 @@
 -- Chat commands by which clients and experiments make the server do something.
 
-return function(record)
+return function(record, held)
 	local function stamp()
 		return string.format("%d", minetest.get_us_time())
 	end
@@ -22,7 +22,7 @@ return function(record)
 			if not (x and player) then
 				return false, "usage: /tickdisk_teleport <x> <y> <z>"
 			end
-			player:set_pos({x = tonumber(x), y = tonumber(y), z = tonumber(z)})
+			held.move(player, {x = tonumber(x), y = tonumber(y), z = tonumber(z)})
 			return true
 		end,
 	})

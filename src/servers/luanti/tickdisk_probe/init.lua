@@ -20,6 +20,7 @@ if settings:get("tickdisk_generate") ~= "none" then
 	dofile(folder .. "/generate.lua")(open, settings:get("tickdisk_output"), tonumber(settings:get("tickdisk_generate")))
 else
 	local record = dofile(folder .. "/record.lua")(open, settings:get("tickdisk_output"))
-	dofile(folder .. "/players.lua")(open, settings:get("tickdisk_spawns"))
-	dofile(folder .. "/commands.lua")(record)
+	local held = dofile(folder .. "/held.lua")(insecure, settings:get("tickdisk_output"):match("^.*/") .. "action_delay_ms")
+	dofile(folder .. "/players.lua")(open, settings:get("tickdisk_spawns"), held)
+	dofile(folder .. "/commands.lua")(record, held)
 end

@@ -1,6 +1,6 @@
 -- Every player has a spawn of its own, and stones to place. The spawn of player pN is in line N + 1 of the spawns file.
 
-return function(open, path)
+return function(open, path, held)
 	local spawns = {}
 	local file = open(path, "r")
 	for line in file:lines() do
@@ -12,7 +12,7 @@ return function(open, path)
 		local number = tonumber(player:get_player_name():match("^p(%d+)$"))
 		local spawn = number and spawns[number + 1]
 		if spawn then
-			player:set_pos(spawn)
+			held.enter(player, spawn)
 		end
 		player:get_inventory():set_stack("main", 1, "default:stone")
 	end)

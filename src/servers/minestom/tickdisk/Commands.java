@@ -20,22 +20,25 @@ final class Commands {
 	private final Path markers;
 	private final Recorder recorder;
 	private final Chunks chunks;
+	private final Held held;
 
 	/** Action is done for a player that gave a command. */
 	private interface Action {
 		void run(Player player, CommandContext given);
 	}
 
-	Commands(Path markers, Recorder recorder, Chunks chunks) {
+	Commands(Path markers, Recorder recorder, Chunks chunks, Held held) {
 		this.markers = markers;
 		this.recorder = recorder;
 		this.chunks = chunks;
+		this.held = held;
 	}
 
 	/** Makes the commands known to Minestom. */
 	void register(CommandManager manager) {
 		manager.register(command("tickdisk_ping", (player, given) -> player.sendMessage("pong " + given.get(NUMBER)), NUMBER));
-		manager.register(command("tickdisk_teleport", this::teleport, X, Y, Z));
+		manager.register(command("tickdisk_teleport",
+				(player, given) -> held.back(player, () -> teleport(player, given)), X, Y, Z));
 		manager.register(command("tickdisk_marker", this::marker, NUMBER));
 		manager.register(command("tickdisk_burn", this::burn, NUMBER));
 	}

@@ -42,6 +42,7 @@ final class Life {
 	private Recorder recorder;
 	private PlayerFiles files;
 	private Chunks chunks;
+	private Held held;
 	private InstanceContainer instance;
 	private FileChannel lock;
 	private long thread;
@@ -70,7 +71,9 @@ final class Life {
 		instance.setTimeRate(0);
 		GlobalEventHandler events = MinecraftServer.getGlobalEventHandler();
 		chunks = new Chunks(instance, radius, events);
-		new Commands(world.resolve("markers"), recorder, chunks).register(MinecraftServer.getCommandManager());
+		held = new Held(record.resolveSibling("action_delay_ms"));
+		held.listen(MinecraftServer.getPacketListenerManager());
+		new Commands(world.resolve("markers"), recorder, chunks, held).register(MinecraftServer.getCommandManager());
 		listen(events);
 		MinecraftServer.getSchedulerManager().buildTask(chunks::unload).repeat(UNLOAD_PERIOD).schedule();
 		start(server, address);
@@ -140,8 +143,9 @@ final class Life {
 		MinecraftServer.getSchedulerManager().scheduleNextTick(() -> LoginListener.selectKnownPacks(packet, player));
 	}
 
-	/** Lets a player enter at its own place. Its data are read, but a saved position is not used. */
+	/** Lets a player enter at its own place, after a delay. Its data are read, but a saved position is not used. */
 	private void configure(AsyncPlayerConfigurationEvent event, Player player) {
+		held.join();
 		try {
 			player.setRespawnPoint(files.withView(player.getUuid(), places.of(player.getUsername()).feet()));
 		} catch (IOException | NotStarted reason) {

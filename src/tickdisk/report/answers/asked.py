@@ -22,7 +22,7 @@ class Asked:
     baseline: Arm | None
     """Baseline of their experiment."""
     burst: Arm | None
-    """Arm of the join burst that must make actions slower."""
+    """Arm of the join burst with the highest latency of its own."""
 
     @classmethod
     def of(cls, plan: KeptPlan) -> "Asked":
@@ -37,5 +37,5 @@ class Asked:
             (f"{start}.{ticks}", f"{start}.{action}_mean"),
             slow=next((arm for arm in own if arm.arm == fixed.arm), None),
             baseline=next((arm for arm in own if arm.role == "baseline"), None),
-            burst=next((arm for arm in burst if arm.positive_for == "actions"), None),
+            burst=max((arm for arm in burst if arm.latency_us is not None), key=lambda arm: arm.latency_us or 0, default=None),
         )

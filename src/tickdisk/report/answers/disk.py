@@ -21,7 +21,7 @@ def effects_of_disk(latency_ms: float, facts: Mapping[str, Fact], source: str) -
     yield f"A disk of {number(latency_ms)} ms has these effects on a server, by the tests of {source}:"
     for title, (good, hurts) in decided.items():
         if good is not None and latency_ms <= good:
-            said = f"is shown to stay within the margin (up to {number(good)} ms)"
+            said = f"is shown to exceed its baseline by at most the margin (up to {number(good)} ms)"
         elif hurts is not None and latency_ms >= hurts:
             said = f"is shown to suffer (from {number(hurts)} ms on)"
         else:

@@ -6,6 +6,7 @@ from tickdisk.foundation.numbers import joined_list, number, percent
 from tickdisk.foundation.record import Record
 from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
+from tickdisk.studies.statement import count_text
 
 METRICS = {
     "switchback.gap_mean": "mean tick gap",
@@ -18,6 +19,8 @@ METRICS = {
 """The metrics of the table, as `STUDY.METRIC`, with their names in prose. The metrics of steady play come first."""
 PLAY = "switchback"
 """The study of steady play."""
+_BY_PLAYERS = f"{PLAY}.gap_max"
+"""The metric that was measured with several numbers of players."""
 NOT_DECIDED = "not decided"
 _NONE = "no latency tried"
 _NO_CLASS = "none is shown to be"
@@ -30,6 +33,8 @@ class SizingRow(Record):
     """The name of the game server."""
     study: str
     """The experiment that measures the metric."""
+    players: int | None
+    """The number of players for which the row holds. It is null if the run does not state it."""
     metric: str
     """The metric of ticks or of actions."""
     good_up_to: str
@@ -44,6 +49,9 @@ class SizingRow(Record):
     """The effect of the largest dose, with its interval."""
     least: str
     """The effect of the smallest dose, with its interval."""
+    per_player: str
+    """The cost of a player more: ms of the longest tick gap for each ms of latency. It is empty for a metric that was not
+    measured with several numbers of players."""
     good_up_to_ms: float | None
     """The latency of `good_up_to` as a number. It is null if no latency is shown to be good, or if nothing is decided."""
     suffers_from_ms: float | None
@@ -67,9 +75,11 @@ def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: 
 
 def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, tiers: Mapping[str, float]) -> SizingRow:
     study, _, metric = name.partition(".")
+    per_player = _per_player(evidence, prefix) if name == _BY_PLAYERS else ""
     name, own = f"{prefix}{name}", f"{prefix}{study}"
+    players = evidence.facts.get(f"setup.{own}.players")
     claim = evidence.claims[f"{own}.dose_{metric}"]
-    effect = f"{evidence.facts[claim.effect].text} at {_dose(evidence, claim.effect)}"
+    effect = f"{evidence.facts[claim.effect].text} at {largest_dose(evidence, claim.effect)}"
     least = f"{evidence.text(f'{name}_least_dose_ratio')} times as long at {evidence.short(f'{name}_least_dose')}"
     is_decided = claim.verdict != "not valid"
     good, hurts = (evidence.value(f"{name}_{bound}") if is_decided else None for bound in ("good_up_to", "hurts_from"))
@@ -78,6 +88,7 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
     return SizingRow(
         server=server,
         study=study,
+        players=None if players is None or players.value is None else int(players.value),
         metric=title,
         good_up_to=nothing if good is None else f"{number(good)} ms",
         suffers_from=nothing if hurts is None else f"{number(hurts)} ms",
@@ -85,13 +96,39 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
         baseline=evidence.short(f"{name}_baseline"),
         effect=effect,
         least=least,
+        per_player=per_player,
         good_up_to_ms=good,
         suffers_from_ms=hurts,
         is_decided=is_decided,
     )
 
 
-def _dose(evidence: Evidence, effect: str) -> str:
+def _per_player(evidence: Evidence, prefix: str) -> str:
+    """Returns in words what a player more costs, or an empty text if it was not measured."""
+    name = f"players.{prefix.removeprefix('other_servers.')}per_player"
+    if name not in evidence.claims:
+        return ""
+    match evidence.claims[name].verdict:
+        case "not valid":
+            return NOT_DECIDED
+        case "inconclusive":
+            return f"not known ({evidence.text(name)})"
+        case "equivalent":
+            return f"within the margin ({evidence.text(name)})"
+        case _:
+            return evidence.text(name)
+
+
+def sentence_of_players(evidence: Evidence) -> str:
+    """Returns one sentence with what a player more costs on the server of the studies, or an empty text if that is not shown."""
+    claim = evidence.claims.get("players.per_player")
+    if claim is None or claim.verdict != "different":
+        return ""
+    value = evidence.text(claim.effect).removesuffix(" per ms")
+    return f"A player more adds {value} to the longest tick gap for each ms of latency."
+
+
+def largest_dose(evidence: Evidence, effect: str) -> str:
     """Returns the nominal latency, as text, of the arm whose ratio the fact `effect` holds."""
     ratio, _, arm = effect.rpartition(".")
     return evidence.short(f"{ratio.rpartition('.')[0]}.latency.{arm}")
@@ -138,14 +175,15 @@ def sentence_of_bounds(evidence: Evidence, rows: Sequence[SizingRow], margin: fl
     undecided = _undecided(evidence, play)
     if undecided:
         return undecided
-    within, decided = f"within {percent(margin)} of its baseline", [row for row in play if row.is_decided]
-    within_all = f"within {percent(margin)} of {'its baseline' if len(decided) == 1 else 'their baselines'}"
+    within, decided = f"at most {percent(margin)} above its baseline", [row for row in play if row.is_decided]
+    within_all = f"at most {percent(margin)} above {'its baseline' if len(decided) == 1 else 'their baselines'}"
     good = min(decided, key=lambda row: row.good_up_to_ms or 0.0)
     hurt = min(decided, key=lambda row: float("inf") if row.suffers_from_ms is None else row.suffers_from_ms)
     first = (
         f"No latency that was tried is shown to keep the {good.metric} {within}"
         if good.good_up_to_ms is None
-        else f"While players play, latencies of up to {good.good_up_to} are shown to keep {_metrics(decided)} {within_all}"
+        else f"While {_players(good)} play, latencies of up to {good.good_up_to} are shown to keep "
+        f"{_metrics(decided)} {within_all}"
     )
     second = (
         "and no metric is shown to exceed that at any latency"
@@ -173,6 +211,10 @@ def sentence_of_burst(rows: Sequence[SizingRow]) -> str:
     )
 
 
+def _players(row: SizingRow) -> str:
+    return "players" if row.players is None else count_text(row.players, "players")
+
+
 def _metrics(rows: Sequence[SizingRow]) -> str:
     return joined_list([f"the {row.metric}" for row in rows])
 
@@ -194,9 +236,9 @@ def _said(row: SizingRow, margin: str) -> str:
     if not row.is_decided:
         return f"The effect of storage latency on the {row.metric} is {NOT_DECIDED}."
     good = (
-        f"is not shown to stay within {margin} of its baseline at any latency tried"
+        f"is not shown to stay at most {margin} above its baseline at any latency tried"
         if row.good_up_to_ms is None
-        else f"is shown to stay within {margin} of its baseline up to {row.good_up_to}"
+        else f"is shown to stay at most {margin} above its baseline up to {row.good_up_to}"
     )
     hurts = (
         "and is not shown to exceed that at any latency"

@@ -50,7 +50,7 @@ class ServerResult:
 
 _SENTENCES: Mapping[Outcome, str] = {
     "longer": "{cause} makes {quantity} {sizes} times as long.",
-    "shorter": "{cause} makes {quantity} only {sizes} times as long.",
+    "shorter": "{cause} makes {quantity} shorter, {sizes} times as long, which is an improvement.",
     "equivalent": "{cause} leaves {quantity} within {margin} of what it was (ratio {sizes}).",
     "inconclusive": "it is not known whether {cause} changes {quantity} (ratio {sizes}).",
     "not valid": "the effect of {cause} on {quantity} was not decided, because {reason}.",

@@ -1,6 +1,6 @@
 """The questions of the paper, and a function for each that answers it in whole English sentences for every outcome."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.experiment import JOIN_BURST, Arm
@@ -11,8 +11,10 @@ from tickdisk.report.answers.dose import (
     METRICS,
     PLAY,
     SizingRow,
+    largest_dose,
     sentence_of_bounds,
     sentence_of_burst,
+    sentence_of_players,
     sentences_of_metrics,
     sizing,
 )
@@ -175,21 +177,35 @@ def _effects(context: Context) -> str:
 
 def _latency(context: Context) -> str:
     evidence, rows = context.evidence, context.sizing
-    return _joined(_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_burst(rows))
+    said = (_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_players(evidence))
+    return _joined(*said, sentence_of_burst(rows), *_improvements(context, context.server, ""))
 
 
 def _servers(context: Context) -> str:
     if not context.others:
         return "No other server took part in this run."
     burst = context.asked.burst
-    latency = "storage latency" if burst is None else f"{context.latency(burst)} of storage latency"
+    arm, latency = ("", "storage latency") if burst is None else (burst.arm, f"{context.latency(burst)} of storage latency")
     joins = Effect(latency, "the mean time of a join in a burst", context.margin)
-    told = [*context.confirmatory, (joins, f"{JOIN_BURST.name}.positive.join_mean")]
-    return " ".join(sentences(effect, context.all_told(claim)) for effect, claim in told)
+    told = [*context.confirmatory, (joins, f"{JOIN_BURST.name}.{arm}.join_mean")]
+    said = [sentences(effect, context.all_told(claim)) for effect, claim in told]
+    return _joined(*said, *(each for prefix, server in context.others.items() for each in _improvements(context, server, prefix)))
+
+
+def _improvements(context: Context, server: str, prefix: str) -> Iterator[str]:
+    """Yields a sentence for each metric that the largest latency makes shorter on a server, whose claims begin with `prefix`."""
+    for name, title in METRICS.items():
+        study, _, metric = name.partition(".")
+        claim = context.evidence.claims.get(f"{prefix}{study}.dose_{metric}")
+        if claim is not None and claim.direction == "lower":
+            cause = f"{largest_dose(context.evidence, claim.effect)} of storage latency"
+            result = ServerResult(server, claim, context.evidence.facts[claim.effect])
+            yield sentences(Effect(cause, f"the {title}", context.margin), [result])
 
 
 def _advice(context: Context) -> str:
-    return _joined(sentence_of_bounds(context.evidence, context.sizing, context.margin), sentence_of_burst(context.sizing))
+    evidence, rows = context.evidence, context.sizing
+    return _joined(sentence_of_bounds(evidence, rows, context.margin), sentence_of_players(evidence), sentence_of_burst(rows))
 
 
 def _joined(*sentences: str) -> str:

@@ -8,6 +8,7 @@ from tickdisk.stats import (
     Cause,
     ClientsSaturated,
     ControlFailed,
+    ControlUndecided,
     FewerThanPlanned,
     FilesUnknown,
     LivesFailed,
@@ -22,7 +23,7 @@ from tickdisk.stats import (
 )
 from tickdisk.studies.statement import Claim, count_text
 
-_TOLD_FIRST = (TooFew, FewerThanPlanned, ControlFailed)
+_TOLD_FIRST = (TooFew, FewerThanPlanned, ControlFailed, ControlUndecided)
 """Causes that are told instead of others of the same claim, in this order."""
 
 
@@ -48,7 +49,7 @@ def clause(cause: Cause) -> str:  # noqa: C901, PLR0911 - one clause a kind
             return f"{count_text(cause.n, cause.counted)} {'is' if cause.n == 1 else 'are'} fewer than a verdict needs"
         case NoInterval():
             return f"{count_text(cause.n, cause.counted)} {'gives' if cause.n == 1 else 'give'} no interval"
-        case ControlFailed():
+        case ControlFailed() | ControlUndecided():
             return "a control of the experiment did not come out as it must"
         case ClientsSaturated():
             return "the clients were short of processor time"

@@ -13,7 +13,6 @@ import pandas as pd
 from tickdisk.foundation import table
 from tickdisk.saving.checkpoint.inputs import GameTrace, Input, ZipfTrace
 from tickdisk.saving.checkpoint.model import ALGORITHMS, Costs, Readings
-from tickdisk.saving.checkpoint.published import PublishedCheckpoint
 from tickdisk.saving.checkpoint.simulate import Outcome, Simulation, simulate
 
 _TABLES = {
@@ -82,12 +81,6 @@ class Sweep:
     """The columns are run, tick, overhead_ms and length_ms."""
     checkpoints: pd.DataFrame
     """The columns are run, tick, begin_s, end_s, pause_ms, objects, bytes, copied, is_full and recovery_s."""
-
-
-def anchor_rates(published: PublishedCheckpoint) -> list[int]:
-    """Returns the update rates (updates per tick, ascending) at which the paper gives a number."""
-    rates = {each.updates_per_tick for each in (published.log, published.half_tick, published.eager)}
-    return sorted(rates | {crossing.updates_per_tick for crossing in published.crossovers})
 
 
 def cases(

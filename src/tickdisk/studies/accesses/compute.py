@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tickdisk import accesses, stats
 from tickdisk.experiment import ACCESSES
 from tickdisk.foundation import table
+from tickdisk.studies.published import load_findings
 from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import LifeTables, Runs
 
@@ -57,7 +58,9 @@ class Results:
     plan: stats.DecisionPlan
     """Rules that decide the verdicts. They were fixed before the runs, unless the notebook changes them."""
     published: accesses.PublishedAccesses
-    """Findings of the published study PokeSto."""
+    """Tables of the published study PokeSto."""
+    findings: Mapping[str, stats.Finding]
+    """Published findings by name."""
     capture: Excluded
     lives: Sequence[accesses.AccessesOfLife]
     fitted: Sequence[accesses.AccessesOfLife]
@@ -125,6 +128,7 @@ def compute(
         data=data,
         plan=rules,
         published=theirs,
+        findings=load_findings(published),
         capture=_capture(tables, selected, lives),
         lives=lives,
         fitted=fitted,

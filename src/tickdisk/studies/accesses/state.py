@@ -8,7 +8,7 @@ from typing import Any
 from tickdisk import accesses, stats
 from tickdisk.foundation.numbers import interval, number, p_value, percent, with_interval
 from tickdisk.studies.accesses.compute import LINEAR, Results, Tested
-from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement
+from tickdisk.studies.statement import THIS_PROJECT, Statement
 
 _SCAN = "one of a scan (Benjamini-Hochberg)"
 _CAPTURES = "captures"
@@ -39,9 +39,10 @@ class _Question:
     statement: str
     ratio: str
     """Description of the ratio, which becomes the note of its fact."""
-    published: str | None = None
-    """Short name of the published finding, or None."""
-    finding: Finding | None = None
+    finding: str = ""
+    """Name of the published finding, or an empty text."""
+    tested: str = ""
+    """Fact with the quantity that was published, if that is not the ratio."""
 
 
 _QUESTIONS: Mapping[str, _Question] = {
@@ -50,22 +51,27 @@ _QUESTIONS: Mapping[str, _Question] = {
             f"Terrain reads per region in the phase of {kind} with the most regions against the phase with the fewest",
             "reads of terrain per region in the phase with the most regions over those in the phase with the fewest",
             "linear",
-            "no difference",
         )
         for kind, name in LINEAR.items()
     },
-    "writes": _Question("Number of writes against number of reads", "writes over reads", "writes", "longer"),
+    "writes": _Question("Number of writes against number of reads", "writes over reads", "writes"),
     "sizes": _Question(
         "Number of requests of 4 or 8 KiB against number of requests of other sizes",
         "requests of 4 or 8 KiB over others",
         "sizes",
-        "longer",
+        "share_4_8_kib",
     ),
     "random.reads": _Question(
-        "Number of random reads against number of sequential reads", "random over sequential reads", "random", "longer"
+        "Number of random reads against number of sequential reads",
+        "random over sequential reads",
+        "random.reads",
+        "share_sequential_reads",
     ),
     "random.writes": _Question(
-        "Number of random writes against number of sequential writes", "random over sequential writes", "random", "longer"
+        "Number of random writes against number of sequential writes",
+        "random over sequential writes",
+        "random.writes",
+        "share_sequential_writes",
     ),
     "flush_interval": _Question(
         "Interval between saves as captured against the interval as set", "interval as captured over interval as set"
@@ -143,10 +149,8 @@ def _state_question(statement: Statement, results: Results, name: str, question:
     statement.fact(f"{name}_ratio", ratio.ratio, "ratio", interval=ends, n=ratio.n, source=source, note=question.ratio)
     causes = stats.causes_of(ratio, verdict, results.plan)
     words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
-    published = question.published
     statement.comparison(
         name,
-        source=THIS_PROJECT if published is None else f"PokeSto: {results.published.findings[published]}",
         statement=question.statement,
         verdict=verdict.word,
         evidence="; ".join([*words, _SCAN, *results.data.marked()]),
@@ -154,7 +158,8 @@ def _state_question(statement: Statement, results: Results, name: str, question:
         effect=f"{name}_ratio",
         n=ratio.n,
         counted="lives",
-        finding=question.finding,
+        finding=results.findings[question.finding] if question.finding else None,
+        tested=question.tested,
     )
 
 
@@ -198,7 +203,6 @@ def _state_interactions(statement: Statement, results: Results) -> None:
         size = f"{fact.text} each, adjusted {p_value(row['p_adjusted'])}"
         statement.comparison(
             name,
-            source=f"PokeSto: {cause} {accesses.DIRECTIONS[op]} {data}",
             statement=f"Number of {_data(data)} {op}s in windows of {cause} against quiet windows",
             verdict="not valid" if obstacles else found,
             evidence="; ".join([*([each.sentence for each in obstacles] or [size]), _SCAN, *results.data.marked()]),
@@ -206,7 +210,7 @@ def _state_interactions(statement: Statement, results: Results) -> None:
             effect=name,
             n=lives,
             counted="lives",
-            finding="difference",
+            finding=results.findings["interaction"].about(f"{_data(data)} {op}s per {cause} beyond those of quiet windows"),
         )
 
 

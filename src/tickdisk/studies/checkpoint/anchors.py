@@ -1,24 +1,36 @@
 """Compares each published number about checkpoint recovery with a table of simulated runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from math import inf, isnan
 
 import numpy as np
 import pandas as pd
 
-from tickdisk.foundation.numbers import number, percent
+from tickdisk import stats
+from tickdisk.foundation.numbers import number
 from tickdisk.saving import checkpoint
-from tickdisk.studies.algorithms import NAMES
 
-CONSTANT, CROSS_OVER = 0.05, 0.15
-"""Largest distance at which a number counts as reached, as a share of it: for constants, and for ratios of overheads."""
 NAIVE = "naive_snapshot"
 GAME = "game.updates_per_tick"
 """Name of the anchor about Knights and Archers."""
+EAGER = "atomic_copy_dirty_objects"
+"""The eager algorithm whose overhead was published."""
+_FITTED = ("log.", GAME)
+"""Beginnings of the names of anchors that are reached because an unpublished parameter was chosen for them."""
+_WORDS = {
+    "naive.": "at the update rate where it is farthest off the simulated value is {}",
+    "log.": "the simulated value is {}, with C inferred from the published one",
+    "crossing.": "in simulation it adds more from {} on",
+    "copy_on_update.": "the largest simulated ratio is {}",
+    "half_tick.eager": "in simulation every eager method makes a tick longer by at least {}",
+    "half_tick.copy_on_update": "in simulation the copy-on-update methods make no tick longer by more than {}",
+    GAME: "the game as played here makes {} per tick",
+}
+"""Sentences about the simulated value, by the beginning of the names of anchors."""
 _COLUMNS = {"overhead": "overhead_ms", "pause": "longest_ms", "checkpoint": "checkpoint_s", "recovery": "recovery_s"}
 _REASONS = {
-    "crossover": (
+    "crossing": (
         "The amount that is copied depends on how far the writer is when an object is first updated, and the paper does not say "
         "how far that is. The writer passes the most updated objects first. If an update copies only objects that are not yet "
         "written, few of these objects are copied. If every first update copies, all of them are. No reading that was tried "
@@ -42,35 +54,32 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class ComparedAnchor:
-    """A published number, the simulated value, and the bound that the value must keep."""
+    """A published number and the simulated value."""
 
     name: str
     """Name of the fact and of the claim in the study, such as `eager.overhead`."""
-    finding: str
-    published: float
+    finding: stats.Finding
     value: float
-    unit: str
-    """Unit of both values, which is "ratio" for a plain number."""
-    criterion: str
-    """The distance within which the number counts as reached, in words. It is empty if the finding itself is a limit."""
     words: str = "the simulated value is {}"
     """Format of the sentence about the simulated value."""
-    must: Literal["near", "above", "below"] = "near"
-    tolerance: float = 0.0
-    """Largest distance of a value that must be near, as a share of the published number."""
     is_fitted: bool = False
     """Whether an unpublished parameter was chosen so that the number is reached, so that the comparison is no test."""
 
     @property
     def statement(self) -> str:
         """The statement of the claim."""
-        return self.finding + (f", {self.criterion}" if self.criterion else "")
+        said = self.finding.said[0].upper() + self.finding.said[1:]
+        return said if self.is_limit else f"{said}, {self.finding.criterion}"
 
     @property
     def is_reached(self) -> bool:
-        """Whether the value keeps the bound. NaN does not."""
-        distance = self.distance(self.value)
-        return distance <= self.tolerance if self.must == "near" else distance < 0
+        """Whether the value upholds the finding. NaN does not."""
+        return self.finding.outcome(self.value, self.value) == "upheld"
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether the published number is a limit."""
+        return self.finding.test in ("above", "below")
 
     @property
     def reason(self) -> str:
@@ -79,22 +88,25 @@ class ComparedAnchor:
 
     def with_unit(self, value: float) -> str:
         """Returns a value of this anchor with its unit. A ratio has no unit."""
-        return number(value) if self.unit == "ratio" else f"{number(value)} {self.unit}"
+        return number(value) if self.finding.unit == "ratio" else f"{number(value)} {self.finding.unit}"
 
     def distance(self, value: float) -> float:
-        """Returns the distance of a value from the published number, as a share of this number.
+        """Returns the distance of a value from the published number, as a share of this number. It is infinite for NaN.
 
         If the number is a limit, a negative distance is on the right side of the limit.
         """
-        signed = value / self.published - 1
-        return {"near": abs(signed), "above": -signed, "below": signed}[self.must]
+        signed = value / self.finding.published - 1
+        found = -signed if self.finding.test == "above" else signed if self.finding.test == "below" else abs(signed)
+        return inf if isnan(found) else found
 
 
 Values = Mapping[tuple[str, int], Mapping[str, float]]
 """Columns of a simulated run, by algorithm and update rate."""
 
 
-def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> list[ComparedAnchor]:
+def measure(
+    runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint, findings: Mapping[str, stats.Finding]
+) -> list[ComparedAnchor]:
     """Returns all anchors but the one about the game, from the simulated `runs` of one reading.
 
     `runs` has one row per update rate and algorithm, with the costs as columns.
@@ -103,30 +115,25 @@ def measure(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> li
         (str(row["algorithm"]), int(row["rate"])): {column: float(row[column]) for column in _COLUMNS.values()}
         for row in runs.to_dict("records")
     }
-    return [
-        *_constants(found, published),
-        *_log(found, published),
-        *_crossovers(found, published),
-        _eager(found, published),
-        *_extremes(found, published),
-        *_half_tick(found, published),
-    ]
+    values = {
+        **_constants(found, findings),
+        **_log(found, published.log_rate),
+        **{f"crossing.{name}": rate for name, rate in crossings(runs).items()},
+        "eager.overhead": found[EAGER, published.eager_rate]["overhead_ms"],
+        **_extremes(found),
+        **_half_tick(found, published.half_tick.updates_per_tick),
+    }
+    return [_anchor(name, value, findings) for name, value in values.items()]
 
 
-def measure_game(runs: pd.DataFrame, published: checkpoint.PublishedCheckpoint) -> ComparedAnchor:
+def measure_game(runs: pd.DataFrame, findings: Mapping[str, stats.Finding]) -> ComparedAnchor:
     """Returns the anchor about the mean updates per tick of the game Knights and Archers. `runs` has at least one row."""
-    printed = published.game.updates_per_tick
-    return ComparedAnchor(
-        GAME,
-        f"Knights and Archers updates {number(printed)} cells per tick on average",
-        float(printed),
-        float(runs["updates_per_tick"].iloc[0]),
-        "updates",
-        f"within {percent(CONSTANT)}",
-        words="the game as played here makes {} per tick",
-        tolerance=CONSTANT,
-        is_fitted=True,
-    )
+    return _anchor(GAME, float(runs["updates_per_tick"].iloc[0]), findings)
+
+
+def _anchor(name: str, value: float, findings: Mapping[str, stats.Finding]) -> ComparedAnchor:
+    words = next((words for start, words in _WORDS.items() if name.startswith(start)), ComparedAnchor.words)
+    return ComparedAnchor(name, findings[f"checkpoint.{name}"], value, words, is_fitted=name.startswith(_FITTED))
 
 
 def crossings(runs: pd.DataFrame) -> dict[str, float]:
@@ -152,131 +159,38 @@ def crossings(runs: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def _constants(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
-    """Yields the constants of Naive-Snapshot, each with the simulated value that is farthest off over all update rates."""
-    for printed in published.constants:
-        values = [row[_COLUMNS[printed.name]] for (name, _), row in found.items() if name == NAIVE]
-        yield ComparedAnchor(
-            f"naive.{printed.name}",
-            printed.statement,
-            printed.value,
-            max(values, key=lambda value: abs(value - printed.value)),
-            printed.unit,
-            f"within {percent(CONSTANT)} at every update rate",
-            words="at the update rate where it is farthest off the simulated value is {}",
-            tolerance=CONSTANT,
-        )
+def _constants(found: Values, findings: Mapping[str, stats.Finding]) -> dict[str, float]:
+    """Returns the constants of Naive-Snapshot, each as the simulated value that is farthest off over all update rates."""
+    constants = {}
+    for quantity, column in _COLUMNS.items():
+        printed = findings[f"checkpoint.naive.{quantity}"].published
+        distances = {abs(row[column] - printed): row[column] for (name, _), row in found.items() if name == NAIVE}
+        constants[f"naive.{quantity}"] = distances[max(distances)]
+    return constants
 
 
-def _log(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
-    """Yields the time of a checkpoint of each partial-log algorithm, and its ratio to Naive-Snapshot's time."""
-    log, criterion = published.log, f"within {percent(CONSTANT)}"
-    at_rate = f"at {number(log.updates_per_tick)} updates per tick"
-    for name in checkpoint.PARTIAL_LOG:
-        checkpoint_s = found[name, log.updates_per_tick]["checkpoint_s"]
-        yield ComparedAnchor(
-            f"log.{name}.checkpoint",
-            f"{NAMES[name]} takes {number(log.checkpoint_s)} s per checkpoint {at_rate}",
-            log.checkpoint_s,
-            checkpoint_s,
-            "s",
-            criterion,
-            words="the simulated value is {}, with C inferred from the published one",
-            tolerance=CONSTANT,
-            is_fitted=True,
-        )
-        yield ComparedAnchor(
-            f"log.{name}.times_faster",
-            f"{NAMES[name]} checkpoints {number(log.times_faster)} times faster than Naive-Snapshot {at_rate}",
-            log.times_faster,
-            found[NAIVE, log.updates_per_tick]["checkpoint_s"] / checkpoint_s,
-            "ratio",
-            criterion,
-            words="the simulated ratio is {}, with C inferred from the published time",
-            tolerance=CONSTANT,
-            is_fitted=True,
-        )
+def _log(found: Values, rate: int) -> dict[str, float]:
+    """Returns the time of a checkpoint of each partial-log algorithm, and its ratio to Naive-Snapshot's time."""
+    times_s = {name: found[name, rate]["checkpoint_s"] for name in (NAIVE, *checkpoint.PARTIAL_LOG)}
+    return {
+        f"log.{name}.{quantity}": value
+        for name in checkpoint.PARTIAL_LOG
+        for quantity, value in (("checkpoint", times_s[name]), ("times_faster", times_s[NAIVE] / times_s[name]))
+    }
 
 
-def _crossovers(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
-    """Yields the ratios of overheads at the published update rates at which algorithms add as much as Naive-Snapshot."""
-    for crossing in published.crossovers:
-        rate = crossing.updates_per_tick
-        for name in crossing.algorithms:
-            yield ComparedAnchor(
-                f"crossover.{name}",
-                f"{NAMES[name]} adds as much per tick as Naive-Snapshot at about {number(rate)} updates per tick",
-                1.0,
-                found[name, rate]["overhead_ms"] / found[NAIVE, rate]["overhead_ms"],
-                "ratio",
-                f"within {percent(CROSS_OVER)}",
-                words="the simulated ratio of the two overheads is {}",
-                tolerance=CROSS_OVER,
-            )
-
-
-def _eager(found: Values, published: checkpoint.PublishedCheckpoint) -> ComparedAnchor:
-    printed = published.eager
-    rate = number(printed.updates_per_tick)
-    return ComparedAnchor(
-        "eager.overhead",
-        f"{NAMES[printed.algorithm]} adds {number(printed.overhead_ms)} ms per tick at {rate} updates per tick",
-        printed.overhead_ms,
-        found[printed.algorithm, printed.updates_per_tick]["overhead_ms"],
-        "ms",
-        f"within {percent(CONSTANT)}",
-        tolerance=CONSTANT,
-    )
-
-
-def _extremes(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
-    """Yields the largest gain and cost of the copy-on-update methods over all update rates, as ratios to Naive-Snapshot."""
+def _extremes(found: Values) -> dict[str, float]:
+    """Returns the largest gain and cost of the copy-on-update methods over all update rates, as ratios to Naive-Snapshot."""
     ratios = [
         row["overhead_ms"] / found[NAIVE, rate]["overhead_ms"]
         for (name, rate), row in found.items()
         if name in checkpoint.COPY_ON_UPDATE
     ]
-    printed = published.copy_on_update
-    for name, words, value, published_ratio in (
-        ("most_gain", "up to {} times less per tick than", 1 / min(ratios), printed.most_gain),
-        ("most_cost", "up to {} times as much per tick as", max(ratios), printed.most_cost),
-    ):
-        yield ComparedAnchor(
-            f"copy_on_update.{name}",
-            f"The copy-on-update methods add {words.format(number(published_ratio))} Naive-Snapshot",
-            published_ratio,
-            value,
-            "ratio",
-            f"within {percent(CROSS_OVER)}",
-            words="the largest simulated ratio is {}",
-            tolerance=CROSS_OVER,
-        )
+    return {"copy_on_update.most_gain": 1 / min(ratios), "copy_on_update.most_cost": max(ratios)}
 
 
-def _half_tick(found: Values, published: checkpoint.PublishedCheckpoint) -> Iterator[ComparedAnchor]:
-    """Yields the limit of half a tick, which every eager method must exceed and every copy-on-update method must keep."""
-    rate = published.half_tick.updates_per_tick
-    limit_ms = 1e3 / checkpoint.Costs().tick_hz / 2
+def _half_tick(found: Values, rate: int) -> dict[str, float]:
+    """Returns the longest times added to a tick: the least of eager methods, and the most of copy-on-update methods."""
     longest_ms = {name: found[name, rate]["longest_ms"] for name in checkpoint.ALGORITHMS}
     later_ms = max(longest_ms.pop(name) for name in checkpoint.COPY_ON_UPDATE)
-    long = f"longer by more than half a tick ({number(limit_ms)} ms) at {number(rate)} updates per tick"
-    yield ComparedAnchor(
-        "half_tick.eager",
-        f"Every eager method makes a tick {long}",
-        limit_ms,
-        min(longest_ms.values()),
-        "ms",
-        "",
-        words="in simulation every eager method makes a tick longer by at least {}",
-        must="above",
-    )
-    yield ComparedAnchor(
-        "half_tick.copy_on_update",
-        f"No copy-on-update method makes a tick {long}",
-        limit_ms,
-        later_ms,
-        "ms",
-        "",
-        words="in simulation the copy-on-update methods make no tick longer by more than {}",
-        must="below",
-    )
+    return {"half_tick.eager": min(longest_ms.values()), "half_tick.copy_on_update": later_ms}

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from tickdisk import stats
 from tickdisk.saving import checkpoint
 from tickdisk.studies.algorithms import NAMES
-from tickdisk.studies.checkpoint.anchors import ComparedAnchor, crossings, measure, measure_game
+from tickdisk.studies.checkpoint.anchors import ComparedAnchor, measure, measure_game
+from tickdisk.studies.published import load_findings
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,6 @@ class Results:
     """Value of every anchor (row) under every reading (column). The stated reading is the first column."""
     nearest: Mapping[str, Nearest]
     """The best of the other readings, by anchor that was tried under them."""
-    crossings: Mapping[str, float]
-    """Updates per tick from which an algorithm adds more time to a tick than Naive-Snapshot, or NaN if there is no such rate."""
-    tried_crossings: pd.DataFrame
-    """The same as `crossings` under every reading (row), by algorithm (column), interpolated between the rates of the anchors."""
 
     @property
     def is_long_enough(self) -> bool:
@@ -83,9 +81,10 @@ def compute(sweep: str, *, published: str) -> Results:
     printed = checkpoint.load_published(Path(published))
     runs = found.runs.assign(name=found.runs["algorithm"].map(NAMES))
     stated = _stated(runs)
-    anchors = (*measure(stated, printed), measure_game(runs[runs["sweep"] == "game"], printed))
+    findings = load_findings(published)
+    anchors = (*measure(stated, printed, findings), measure_game(runs[runs["sweep"] == "game"], findings))
     other = runs[runs["sweep"] == "readings"]
-    tried = _tried(other, printed)
+    tried = _tried(other, printed, findings)
     return Results(
         published=printed,
         runs=runs,
@@ -95,8 +94,6 @@ def compute(sweep: str, *, published: str) -> Results:
         anchors=anchors,
         tried=tried,
         nearest={anchor.name: _nearest(anchor, tried) for anchor in anchors if anchor.name in tried.index},
-        crossings=crossings(stated),
-        tried_crossings=pd.DataFrame({str(name): crossings(rows) for name, rows in other.groupby("reading", sort=False)}).T,
     )
 
 
@@ -104,9 +101,9 @@ def _stated(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[runs["sweep"].isin(["rate", "anchor"])].drop_duplicates("run")
 
 
-def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint) -> pd.DataFrame:
+def _tried(runs: pd.DataFrame, printed: checkpoint.PublishedCheckpoint, findings: Mapping[str, stats.Finding]) -> pd.DataFrame:
     columns = {
-        str(reading): {anchor.name: anchor.value for anchor in measure(rows, printed)}
+        str(reading): {anchor.name: anchor.value for anchor in measure(rows, printed, findings)}
         for reading, rows in runs.groupby("reading", sort=False)
     }
     table = pd.DataFrame(columns)

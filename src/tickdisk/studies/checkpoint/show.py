@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import pandas as pd
@@ -10,7 +11,6 @@ from tickdisk import plot
 from tickdisk.foundation.numbers import number
 from tickdisk.saving import checkpoint
 from tickdisk.studies.algorithms import NAMES
-from tickdisk.studies.checkpoint.anchors import ComparedAnchor
 from tickdisk.studies.checkpoint.compute import Results
 from tickdisk.studies.checkpoint.state import QUANTITIES
 
@@ -40,11 +40,12 @@ def anchors(results: Results) -> pd.DataFrame:
     """Returns the table of the published numbers beside the simulated values: one row per anchor, and whether it is reached."""
     rows = [
         {
-            "published finding": anchor.finding,
+            "published finding": anchor.finding.said,
+            "quantity": anchor.finding.quantity,
             "anchor": anchor.name,
-            "published": _published(anchor),
+            "published": anchor.finding.printed,
+            "upheld": anchor.finding.criterion,
             "here": anchor.with_unit(anchor.value),
-            "counts as": anchor.criterion or "as the finding says",
             "reached": "yes" if anchor.is_reached else "no",
         }
         for anchor in results.anchors
@@ -60,10 +61,10 @@ def crossings(results: Results) -> pd.DataFrame:
     rates = results.stated["rate"]
     none = f"none from {number(int(rates.min()))} to {number(int(rates.max()))}"
     rows = [
-        (NAMES[name], number(crossing.updates_per_tick), none if rate != rate else number(rate))  # noqa: PLR0124 - NaN
-        for crossing in results.published.crossovers
-        for name in crossing.algorithms
-        for rate in [results.crossings[name]]
+        (NAMES[name], number(anchor.finding.published), number(anchor.value) if isfinite(anchor.value) else none)
+        for anchor in results.anchors
+        for start, _, name in [anchor.name.partition(".")]
+        if start == "crossing"
     ]
     return pd.DataFrame(rows, columns=["algorithm", "published", "here"]).set_index("algorithm")
 
@@ -73,7 +74,7 @@ def sensitivity(results: Results) -> pd.DataFrame:
 
     The readings differ in C, because one of every C checkpoints is full, and in O_mem, the time before each copy in memory.
     """
-    tried = results.tried_crossings
+    tried = results.tried.rename(index=lambda name: name.removeprefix("crossing.")).T
     changed = {name: {*costs, *readings} for name, (costs, readings) in checkpoint.VARIANTS.items()}
     shown = [name for name in tried.index if name in changed and changed[name] <= {"full_every", "copy_start_ns"}]
     rows = tried.loc[shown, ["atomic_copy_dirty_objects", "partial_redo"]]
@@ -88,8 +89,8 @@ def readings(results: Results) -> pd.DataFrame:
     by_name = {anchor.name: anchor for anchor in results.anchors}
     tried = [by_name[str(name)] for name in results.tried.index]
     table = results.tried.map(number)
-    table.insert(0, "published", [number(anchor.published) for anchor in tried])
-    units = ["" if anchor.unit == "ratio" else f" ({anchor.unit})" for anchor in tried]
+    table.insert(0, "published", [number(anchor.finding.published) for anchor in tried])
+    units = ["" if anchor.finding.unit == "ratio" else f" ({anchor.finding.unit})" for anchor in tried]
     table.index = pd.Index([f"{anchor.name}{unit}" for anchor, unit in zip(tried, units, strict=True)], name="anchor")
     return table
 
@@ -102,7 +103,8 @@ def unreached(results: Results) -> pd.DataFrame:
         nearest, other = results.nearest.get(anchor.name), ("none tried", "", "")
         if nearest is not None:
             other = (nearest.reading, anchor.with_unit(nearest.value), anchor.with_unit(nearest.stated))
-        rows.append((anchor.finding, _published(anchor), anchor.with_unit(anchor.value), *other, anchor.reason))
+        own = (anchor.finding.said, anchor.finding.printed, anchor.with_unit(anchor.value))
+        rows.append((*own, *other, anchor.reason))
     return pd.DataFrame(rows, columns=columns).set_index("published finding")
 
 
@@ -152,12 +154,6 @@ def timeline(results: Results) -> Any:
 def _value(value: float | str | None) -> str:
     """Returns the value of a parameter as a text. None means that it is switched off."""
     return "none" if value is None else value if isinstance(value, str) else number(value)
-
-
-def _published(anchor: ComparedAnchor) -> str:
-    """Returns the published number with its unit, after "above" or "below" if it is a limit."""
-    limit = "" if anchor.must == "near" else f"{anchor.must} "
-    return f"{limit}{anchor.with_unit(anchor.published)}"
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {

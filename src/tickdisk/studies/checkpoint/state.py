@@ -1,9 +1,10 @@
 """States the facts and claims of the checkpoint study: the setting, an anchor per claim, cross-overs, and the game's costs."""
 
+from math import inf, isfinite
+
 from tickdisk import stats
 from tickdisk.foundation.numbers import number
 from tickdisk.saving import checkpoint
-from tickdisk.studies.algorithms import CITED
 from tickdisk.studies.checkpoint.anchors import ComparedAnchor
 from tickdisk.studies.checkpoint.compute import Results
 from tickdisk.studies.statement import Fact, Statement
@@ -19,9 +20,6 @@ def state(results: Results) -> Statement:
     _state_setting(statement, results)
     for anchor in results.anchors:
         _state_anchor(statement, results, anchor, source)
-    for name, rate in results.crossings.items():
-        note = "updates per tick from which the algorithm adds more than Naive-Snapshot, interpolated between simulated rates"
-        statement.fact(f"crossing.{name}", rate, "updates", n=results.ticks, source=source, note=note)
     for row in results.game.to_dict("records"):
         for quantity in QUANTITIES:
             word, unit = quantity.rsplit("_", 1)
@@ -41,18 +39,17 @@ def _state_setting(statement: Statement, results: Results) -> None:
 
 def _state_anchor(statement: Statement, results: Results, anchor: ComparedAnchor, source: str) -> None:
     """States both numbers of an anchor, and the claim. It is not valid if the inputs are shorter than the published ones."""
-    printed = "the limit is half a tick" if anchor.must != "near" else ""
+    printed, unit = "the limit is half a tick" if anchor.is_limit else "", anchor.finding.unit
     published = statement.fact(
-        f"{anchor.name}.published", anchor.published, anchor.unit, source=results.published.source, note=printed
+        f"{anchor.name}.published", anchor.finding.published, unit, source=results.published.source, note=printed
     )
     note = printed or f"published: {published.text}"
-    value = statement.fact(anchor.name, anchor.value, anchor.unit, n=results.ticks, source=source, note=note)
+    value = statement.fact(anchor.name, anchor.value, unit, n=results.ticks, source=source, note=note)
     needed = results.published.ticks
     few = [] if results.is_long_enough else [stats.TooFew(n=results.ticks, needed=needed, counted="ticks")]
     short = [f"{number(each.n)} ticks were simulated, and {number(each.needed)}, as published, would decide" for each in few]
     statement.bound(
         anchor.name,
-        source=CITED,
         statement=anchor.statement,
         verdict="not valid" if few else "kept" if anchor.is_reached else "missed",
         evidence="; ".join([_evidence(results, anchor, value), *short]),
@@ -61,6 +58,8 @@ def _state_anchor(statement: Statement, results: Results, anchor: ComparedAnchor
         facts=[f"{anchor.name}.published"],
         n=results.ticks,
         counted="ticks",
+        finding=anchor.finding,
+        found=(anchor.value, anchor.value) if isfinite(anchor.value) else (inf, inf),
         is_fitted=anchor.is_fitted,
     )
 
@@ -70,7 +69,8 @@ def _evidence(results: Results, anchor: ComparedAnchor, value: Fact) -> str:
 
     Other readings are tried over fewer ticks, so that the value of the stated reading over as many ticks is added, too.
     """
-    found, nearest = anchor.words.format(value.text), results.nearest.get(anchor.name)
+    found = anchor.words.format(value.text) if isfinite(anchor.value) else "the two do not cross at the simulated rates"
+    nearest = results.nearest.get(anchor.name)
     if anchor.is_reached and anchor.is_fitted:
         return f"{found}; {_FITTED}"
     if anchor.is_reached or nearest is None:

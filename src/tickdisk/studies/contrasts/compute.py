@@ -116,6 +116,7 @@ def compute(
     asked: int,
     margin: float | None,
     seed: int | None,
+    controlled_by: Contrasts | None = None,
 ) -> Contrasts:
     """Computes the contrasts of an experiment and decides on its claims.
 
@@ -137,19 +138,29 @@ def compute(
         Margin of equivalence, as a ratio less 1. If None, the margin of the plan.
     seed
         Seed of random draws. If None, the seed of the plan.
+    controlled_by
+        Another experiment with the same metrics on the same server, whose positive controls and sham stand for those of this
+        one. If None, this experiment has its own.
     """
     decision = data.decision
     extended = f"{planned} lives were planned, so claims are confirmatory only if BLOCKS was set before the first run"
     plan = decide_by(decision, planned, margin)
-    baseline, roles = data.role("baseline"), _roles(name, data, metrics, actions)
+    baseline, roles = data.role("baseline"), _roles(name, data, metrics, actions, controlled_by)
     arms = tuple(arm.arm for arm in data.arms if arm.role != "baseline")
-    not_valid, unreached = data.not_valid(), data.unreached()
+    not_valid: dict[str, Sequence[stats.Obstacle]] = {**data.not_valid()}
+    unreached = data.unreached()
+    lent: dict[stats.Key, pd.Series[float]] = {}
+    if controlled_by is not None:
+        shams = [(metric, roles.sham) for metric in metrics] if roles.sham is not None else []
+        lent = {key: controlled_by.outcome.logs[key] for key in [*roles.positive.items(), *shams]}
+        not_valid |= {arm: controlled_by.not_valid.get(arm, ()) for _, arm in lent}
 
     def decide(rows: pd.DataFrame) -> Effects:
         logs: dict[stats.Key, pd.Series[float]] = {}
         for metric in metrics:
             found = qos.contrasts_by_life(rows, metric, baseline=baseline, null=roles.null)
             logs |= {(metric, arm): found.get(arm, pd.Series(dtype=float)) for arm in arms}
+        logs |= lent
         contrasts = {
             key: stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha) for key, values in logs.items()
         }
@@ -178,15 +189,23 @@ def compute(
     )
 
 
-def _roles(name: str, data: Runs, metrics: Collection[str], actions: Collection[str]) -> stats.Roles:
-    sham = next((arm.arm for arm in data.arms if arm.role == "sham"), None)
+def _roles(
+    name: str, data: Runs, metrics: Collection[str], actions: Collection[str], controlled_by: Contrasts | None
+) -> stats.Roles:
     fixed = data.decision.confirmatory
+    # A delay of answers must not reach ticks. Their claims about it are decided like those about the doses.
+    claimed = [arm.arm for arm in data.arms if arm.role in ("dose", "treatment") or arm.action_delay_ms is not None]
     keys = [(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)]
+    if controlled_by is None:
+        sham = next((arm.arm for arm in data.arms if arm.role == "sham"), None)
+        positive = {metric: data.positive_for("actions" if metric in actions else "ticks") for metric in metrics}
+    else:
+        sham, positive = controlled_by.roles.sham, {metric: controlled_by.roles.positive[metric] for metric in metrics}
     return stats.Roles(
         null=data.role("null"),
         sham=sham,
-        positive={metric: data.positive_for("actions" if metric in actions else "ticks") for metric in metrics},
-        treatments=[arm.arm for arm in data.arms if arm.role in ("dose", "treatment")],
+        positive=positive,
+        treatments=claimed,
         confirmatory=frozenset(keys if fixed.experiment == name else ()),
     )
 

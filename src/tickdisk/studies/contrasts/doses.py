@@ -8,9 +8,9 @@ from tickdisk.studies.contrasts.compute import Contrasts
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 
-def dose_arms(effects: Contrasts, role: str) -> list[str]:
-    """Returns the arms of a role, such as "dose", from the lowest realised latency to the highest."""
-    return sorted((arm.arm for arm in effects.data.arms if arm.role == role), key=effects.data.dose_ms)
+def dose_arms(effects: Contrasts, *roles: str) -> list[str]:
+    """Returns the arms of some roles, such as "dose", from the lowest realised latency to the highest."""
+    return sorted((arm.arm for arm in effects.data.arms if arm.role in roles), key=effects.data.dose_ms)
 
 
 def dose_bounds(effects: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
@@ -21,7 +21,9 @@ def dose_bounds(effects: Contrasts, arms: Sequence[str]) -> dict[str, stats.Boun
     """
     return {
         metric: stats.dose_bounds(
-            [(effects.data.dose_ms(arm), effects.outcome.contrasts[metric, arm]) for arm in arms], margin=effects.margin
+            [(effects.data.dose_ms(arm), effects.outcome.contrasts[metric, arm]) for arm in arms],
+            margin=effects.margin,
+            undecided=effects.outcome.decision.controls[metric].undecided,
         )
         for metric in effects.metrics
     }
@@ -39,9 +41,9 @@ def state_doses(
 ) -> None:
     """States both bounds of a metric, the effect of the smallest dose, and one claim about all doses.
 
-    The bounds are stated as not estimable if there are too few lives, a control failed, or an arm is not valid. `arms` and
-    `bounds` are those of `dose_arms` and `dose_bounds`. `facts` names further facts that the claim rests on. `about` are words
-    before the statement of the claim, such as the name of a server.
+    Under undecided controls no latency is good. The bounds are stated as not estimable if there are too few lives, a control
+    failed, or an arm is not valid. `arms` and `bounds` are those of `dose_arms` and `dose_bounds`. `facts` names further facts
+    that the claim rests on. `about` are words before the statement of the claim, such as the name of a server.
     """
     name, title, plan, data, found_bounds = fact_name(metric), effects.metrics[metric], effects.plan, effects.data, bounds[metric]
     good_up_to, hurts_from, lives = found_bounds.good_up_to, found_bounds.hurts_from, found_bounds.lives
@@ -54,7 +56,7 @@ def state_doses(
     words += [each.sentence for each in others]
     source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
     for key, value, note in (
-        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to stay within {effects.margin:.0%}"),
+        ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to be at most {effects.margin:.0%} longer"),
         (
             "hurts_from",
             hurts_from,
@@ -69,18 +71,26 @@ def state_doses(
     statement.fact(
         f"{name}_least_dose", data.latency_ms(arms[0]), "ms", source="device models", note="the smallest dose that was tried"
     )
-    word: stats.Word
-    word = "different" if hurts_from is not None else "equivalent" if good_up_to == data.dose_ms(arms[-1]) else "inconclusive"
+    undecided = effects.outcome.decision.controls[metric].undecided
+    largest = effects.outcome.contrasts[metric, arms[-1]]
+    is_shorter = hurts_from is None and largest.ratio < 1 and effects.verdicts[metric, arms[-1]].word == "different"
+    word: stats.Word = "inconclusive"
+    if hurts_from is not None or is_shorter:
+        word = "different"
+    elif good_up_to == data.dose_ms(arms[-1]):
+        word = "equivalent"
     good = "no latency is shown to be good" if good_up_to is None else f"good up to {number(good_up_to)} ms"
     hurts = "none is shown to hurt" if hurts_from is None else f"hurts from {number(hurts_from)} ms"
+    hurts += ", the largest makes it shorter" if is_shorter else ""
+    found = "; ".join([f"{good}, {hurts}, between the two nothing is known ({source})", *(each.sentence for each in undecided)])
     least, most = (data.latency_ms(arms[end]) for end in (0, -1))
     statement.comparison(
         f"dose_{name}",
         source=THIS_PROJECT,
         statement=f"{about}Effect of storage latencies from {least:g} to {most:g} ms, in the order of their size, on the {title}",
         verdict="not valid" if obstacles else word,
-        evidence="; ".join([*(words or [f"{good}, {hurts}, between the two nothing is known ({source})"]), *effects.caveats]),
-        causes=obstacles,
+        evidence="; ".join([*(words or [found]), *effects.caveats]),
+        causes=obstacles or (undecided if word == "inconclusive" else ()),
         effect=f"{name}_ratio.{arms[-1]}",
         facts=[f"{name}_good_up_to", f"{name}_hurts_from", *facts],
         n=lives,

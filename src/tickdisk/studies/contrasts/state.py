@@ -7,25 +7,28 @@ import numpy as np
 from tickdisk import stats
 from tickdisk.foundation.numbers import percent, with_interval
 from tickdisk.studies.contrasts.compute import Contrasts
-from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement, fact_name
+from tickdisk.studies.statement import Statement, fact_name
 
 _LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
 CONTROL_WORDS = {
     "ticks": "Effect of a known delay of {delay} ms in the tick on the {metric} (positive control)",
-    "actions": "Effect of {latency:g} ms of storage latency instead of {baseline:g} ms on the {metric}, from a cold cache "
-    "(positive control)",
+    "actions": "Effect of a known delay of {delay} ms in the server's answers on the {metric} (positive control)",
+    "apart": "Effect of a known delay of {delay} ms in the server's answers on the {metric}, which has no part in answers",
     "null": "Effect of the same device under another name on the {metric} (A/A control)",
     "sham": "Effect of the emulator's CPU time alone on the {metric} (sham control)",
 }
-"""Statements of the claims about controls. The positive control has one for metrics of ticks and one for metrics of actions."""
+"""Statements of the claims about controls. The positive control has one for metrics of ticks and one for metrics of actions, and
+the latter arm has one for metrics of ticks.
+"""
 NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of a second arm without a capture on the {metric} (A/A control)"}
 """Statements of the controls in the study of the capture cost."""
 
 
 def treatment_claims(effects: Contrasts) -> list[stats.Key]:
-    """Returns the metric and the arm of every claim that is not about a control of this metric."""
-    return [key for key, verdict in effects.verdicts.items() if verdict.family != "control"]
+    """Returns the metric and the arm of every claim that is not about a control."""
+    known = {arm.arm for arm in effects.data.arms if arm.role == "delay"}
+    return [key for key, verdict in effects.verdicts.items() if verdict.family != "control" and key[1] not in known]
 
 
 def state_effects(statement: Statement, effects: Contrasts) -> None:
@@ -44,6 +47,8 @@ def state_effects(statement: Statement, effects: Contrasts) -> None:
 def _state_arms(statement: Statement, effects: Contrasts) -> None:
     for arm in effects.data.arms:
         note = "realised by calibration on this machine"
+        if arm.has_operations_apart:
+            continue  # It has no one latency.
         statement.fact(f"latency.{arm.arm}", effects.data.latency_ms(arm.arm), "ms", source="device models", note="nominal")
         statement.fact(f"dose.{arm.arm}", effects.data.dose_ms(arm.arm), "ms", source="calibration", note=note)
 
@@ -109,20 +114,17 @@ def _state_requests(statement: Statement, effects: Contrasts) -> None:
 def state_controls(statement: Statement, effects: Contrasts, words: dict[str, str] = CONTROL_WORDS) -> None:
     """States one claim for each metric and each of its controls.
 
-    `words` has the statements: "ticks" and "actions" for the positive control of each kind of metric, "null" and "sham".
+    `words` has the statements: "ticks" and "actions" for the positive control of each kind of metric, "null", "sham" and "apart".
     """
-    delays = {arm.arm: arm.tick_delay_ms for arm in effects.data.arms}
+    delays = {arm.arm: arm.tick_delay_ms or arm.action_delay_ms for arm in effects.data.arms}
+    held = next((arm.arm for arm in effects.data.arms if arm.action_delay_ms is not None), None)
     for metric, title in effects.metrics.items():
         arms = {"positive": effects.roles.positive[metric], "null": effects.roles.null, "sham": effects.roles.sham}
+        arms["apart"] = held if effects.kind(metric) == "ticks" else None
         for role, arm in arms.items():
-            if arm is None:
-                continue
-            question = words[effects.kind(metric) if role == "positive" else role].format(
-                metric=title,
-                latency=effects.data.latency_ms(arm),
-                baseline=effects.data.latency_ms(effects.baseline),
-                delay=delays[arm],
-            )
+            if arm is None or arm not in delays:
+                continue  # A control of another experiment is stated there.
+            question = words[effects.kind(metric) if role == "positive" else role].format(metric=title, delay=delays[arm])
             state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
 
 
@@ -133,8 +135,7 @@ def state_claim(
     key: stats.Key,
     question: str,
     *,
-    source: str = THIS_PROJECT,
-    finding: Finding | None = None,
+    finding: stats.Finding | None = None,
     notes: Sequence[str] = (),
 ) -> None:
     """States the claim about the effect of an arm on a metric, with the words of its verdict as evidence.
@@ -148,11 +149,13 @@ def state_claim(
     words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
     if verdict.family == "scan":
         words.append(_SCAN)
+    if finding is not None:
+        latencies = f"{effects.data.latency_ms(arm):g} ms over {effects.data.latency_ms(effects.baseline):g} ms"
+        finding = finding.about(f"{effects.metrics[metric]}, {latencies}")
     beside = without_marked(effects, key)
     words += [f"without marked lives {beside}"] if beside else []
     statement.comparison(
         name,
-        source=source,
         statement=question,
         verdict=verdict.word,
         evidence="; ".join([*words, *notes, *effects.caveats, *effects.untested_latency(arm)]),

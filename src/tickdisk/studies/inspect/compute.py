@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tickdisk.foundation.numbers import number
 from tickdisk.foundation.paths import stored
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
+from tickdisk.studies.published import load_findings
 from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import Runs
 
@@ -38,6 +39,8 @@ class Results:
     references: Sequence[PublishedLoad]
     rules: stats.DecisionPlan | None
     """Rules that decide verdicts. None if the loads are not those of a planned run."""
+    findings: Mapping[str, stats.Finding] = field(default_factory=dict)
+    """Published findings that are tested if there are rules."""
 
     @property
     def shown(self) -> Description:
@@ -194,7 +197,7 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
         )
     if not descriptions:
         raise TickdiskError(f"no captured life has run under {runs}; run `snakemake --cores all` first")
-    return Results(descriptions, printed.source, printed.loads, rules)
+    return Results(descriptions, printed.source, printed.loads, rules, load_findings(published))
 
 
 def _lives(data: Runs, title: str) -> Iterator[Load]:

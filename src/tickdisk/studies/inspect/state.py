@@ -29,7 +29,7 @@ def state(results: Results) -> Statement:
         part = statement.part(description.key)
         _state_load(part, description)
         if results.rules is not None:
-            _state_claims(part, description, results.source, results.rules)
+            _state_claims(part, description, results.findings, results.rules)
     return statement
 
 
@@ -66,8 +66,10 @@ def _state_load(statement: Statement, description: Description) -> None:
         statement.fact("distinct", found.distinct_mib, "MiB", n=1, source=_TABLES, note=note)
 
 
-def _state_claims(statement: Statement, description: Description, source: str, rules: stats.DecisionPlan) -> None:
-    for name, (question, ratio, compute) in _QUESTIONS.items():
+def _state_claims(
+    statement: Statement, description: Description, findings: Mapping[str, stats.Finding], rules: stats.DecisionPlan
+) -> None:
+    for name, (question, ratio, compute, finding, tested) in _QUESTIONS.items():
         logs = np.array([np.log(value) for run in description.runs if np.isfinite(value := compute(run)) and value > 0])
         effect = stats.contrast(logs, margin=rules.margin, alpha=rules.alpha)
         verdict = stats.verdict(effect, rules, p=effect.p, p_equivalent=effect.p_equivalent)
@@ -77,7 +79,6 @@ def _state_claims(statement: Statement, description: Description, source: str, r
         few = [cause.would_decide for cause in verdict.obstacles if isinstance(cause, stats.TooFew)]
         statement.comparison(
             name,
-            source=source,
             statement=f"{description.title}: {question}",
             verdict=verdict.word,
             evidence="; ".join([f"ratio {statement[f'{name}_ratio'].text}, n = {number(effect.n)}", *few]),
@@ -85,20 +86,27 @@ def _state_claims(statement: Statement, description: Description, source: str, r
             effect=f"{name}_ratio",
             n=effect.n,
             counted="lives",
-            finding="longer",
+            finding=findings[finding].about(f"{description.title}: {findings[finding].quantity}"),
+            tested=tested,
         )
 
 
-_QUESTIONS: Mapping[str, tuple[str, str, Callable[[Mapping[str, float]], float]]] = {
+_QUESTIONS: Mapping[str, tuple[str, str, Callable[[Mapping[str, float]], float], str, str]] = {
     "reads_over_writes": (
         "Number of reads against number of writes",
         "reads over writes",
         lambda run: (run["reads"] + 0.5) / (run["writes"] + 0.5),
+        "games.reads",
+        "share_reads",
     ),
     "tails": (
         "99th percentile of the latency of the largest requests against that of the smallest",
         "p99 of the largest class of sizes over that of the smallest",
         lambda run: run["tail_ratio"],
+        "games.tails",
+        "",
     ),
 }
-"""Questions about a ratio that a study of games answers with "longer": statement, description of the ratio, and its value."""
+"""Questions about a ratio: statement, description of the ratio, its value, the name of the published finding, and the fact with
+the published quantity, if that is not the ratio.
+"""

@@ -8,10 +8,13 @@ import pandas as pd
 from tickdisk import stats
 from tickdisk.experiment import JOIN_BURST
 from tickdisk.studies import contrasts
+from tickdisk.studies.published import load_findings
 from tickdisk.studies.runs import LifeTables, Runs
 from tickdisk.studies.switchback import ALWAYS, METRICS
 
 JOIN = "join_mean_ms"
+_LATENCIES = ("dose", "treatment")
+"""Roles of the arms that have a latency of their own."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,8 @@ class Results:
     """The results of the join burst on one server. A block takes the place of a life in the contrasts."""
 
     contrasts: contrasts.Contrasts
+    findings: Mapping[str, stats.Finding]
+    """Published findings by name. It is empty if none is tested."""
     lives: Sequence[LifeTables]
     """Server lives, one for each arm of each block."""
     bounds: Mapping[str, stats.Bounds]
@@ -26,8 +31,8 @@ class Results:
 
     @property
     def doses(self) -> list[str]:
-        """The names of the treatment arms, from the lowest realised latency to the highest."""
-        return contrasts.dose_arms(self.contrasts, "treatment")
+        """The names of the arms with a latency of their own, from the lowest realised latency to the highest."""
+        return contrasts.dose_arms(self.contrasts, *_LATENCIES)
 
     @property
     def joins(self) -> pd.DataFrame:
@@ -36,13 +41,20 @@ class Results:
 
 
 def compute(
-    plan: str, *, runs: str, server: str | None = None, tick_metric: str, margin: float | None, seed: int | None
+    plan: str,
+    *,
+    runs: str,
+    server: str | None = None,
+    published: str | None = None,
+    tick_metric: str,
+    margin: float | None,
+    seed: int | None,
 ) -> Results:
     """Analyses the effects of the device on join times and on tick gaps during the burst, by comparisons within blocks.
 
-    `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `margin` is a ratio less 1. If it or `seed` is
-    None, it is the plan's. If `server` is None, it is the one that the configuration names. Raises TickdiskError if no cell of
-    the experiment has run.
+    `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `margin` is a ratio less 1. If it or
+    `seed` is None, it is the plan's. If `server` is None, it is the one that the configuration names. `published` is the YAML
+    file of findings. Raises TickdiskError if no cell of the experiment has run.
     """
     data = Runs(plan, runs, "join_burst", server)
     lives = list(data.lives())
@@ -61,4 +73,5 @@ def compute(
         margin=margin,
         seed=seed,
     )
-    return Results(effects, lives, contrasts.dose_bounds(effects, contrasts.dose_arms(effects, "treatment")))
+    findings = {} if published is None else load_findings(published)
+    return Results(effects, findings, lives, contrasts.dose_bounds(effects, contrasts.dose_arms(effects, *_LATENCIES)))

@@ -1,15 +1,12 @@
 """States the facts and claims of the join burst: joins, effects, controls and doses."""
 
 from tickdisk.studies import contrasts
-from tickdisk.studies.join_burst.compute import JOIN, Results
-from tickdisk.studies.statement import THIS_PROJECT, Finding, Statement, fact_name
+from tickdisk.studies.join_burst.compute import Results
+from tickdisk.studies.statement import Statement, fact_name
 from tickdisk.studies.tiers import tier_name
 
 _SLOWEST_MS = 6.0
 """Latency of the slowest device of the published study, which says nothing about slower devices."""
-_JOIN_FINDING: tuple[str, Finding | None] = ("PokeSto, MF2: no difference", "no difference")
-_TICK_FINDING: tuple[str, Finding | None] = ("PokeSto, MF1: longer, up to 3.5 times", "longer")
-"""Source and finding of the published study, for join times and for tick gaps."""
 
 
 def state(results: Results) -> Statement:
@@ -24,9 +21,8 @@ def state(results: Results) -> Statement:
     baseline_ms = effects.data.latency_ms(effects.baseline)
     tiers = {arm.arm: arm.device for arm in effects.data.arms if arm.latency_us is None}
     for metric, arm in contrasts.treatment_claims(effects):
-        source, finding = _JOIN_FINDING if metric == JOIN else _TICK_FINDING
-        if effects.data.latency_ms(arm) > _SLOWEST_MS:
-            source, finding = THIS_PROJECT, None
+        is_published = effects.data.latency_ms(arm) <= _SLOWEST_MS
+        finding = results.findings.get(f"burst.{fact_name(metric)}") if is_published else None
         own = tiers.get(arm)
         tier = "" if own is None else f" (the {tier_name(own)} tier)"
         question = (
@@ -34,7 +30,7 @@ def state(results: Results) -> Statement:
             f"{effects.metrics[metric]}"
         )
         name = f"{arm}.{fact_name(metric)}"
-        contrasts.state_claim(statement, effects, name, (metric, arm), question, source=source, finding=finding)
+        contrasts.state_claim(statement, effects, name, (metric, arm), question, finding=finding)
     for metric in effects.metrics:
         contrasts.state_doses(statement, effects, results.doses, results.bounds, metric, facts=())
     return statement

@@ -1,6 +1,6 @@
 """Computes the results of the study of network stacks from its tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tickdisk.foundation.record import Record
 from tickdisk.foundation.yaml_file import read_section
 from tickdisk.project import read_plan
 from tickdisk.studies.netcode.crossed import Crossed, compute_crossed
+from tickdisk.studies.published import load_findings
 from tickdisk.studies.rules import decide_by
 
 Values = npt.NDArray[np.float64]
@@ -28,17 +29,10 @@ class Library(Record):
     rtt_20_ms: float
     rtt_200_ms: float
     """Published round-trip times with 20 and with 200 players."""
-    crosses: int | None = None
-    """Number of players with which the published round-trip time crosses 50 ms. None if it does not."""
-
-    @property
-    def rises(self) -> str:
-        """Source of a claim about how the round-trip time rises."""
-        return f"Net-Celerity, NC1: the RTT rises from {self.rtt_20_ms:g} ms with 20 players to {self.rtt_200_ms:g} ms with 200"
 
 
 class Published(Record):
-    """The findings of Net-Celerity, as `data/published.yaml` has them."""
+    """The setting of Net-Celerity, as `data/published.yaml` has it."""
 
     source: str
     thresholds_ms: tuple[float, ...]
@@ -47,14 +41,8 @@ class Published(Record):
     """Libraries that were compared."""
     crossed_ms: float
     """Round-trip time in ms that is crossed."""
-    most_players: int
-    """Largest number of players that was tried."""
-    findings: dict[str, str]
-    """Findings in words, by the kind of question."""
-
-    def source_of(self, finding: str) -> str:
-        """Returns the source of a claim about one of the `findings`."""
-        return f"Net-Celerity, {self.findings[finding]}"
+    players: tuple[int, int]
+    """Smallest and largest number of players that was tried."""
 
     def library(self, stack: str) -> Library | None:
         """Returns the library that is built like a stack of this project, or None."""
@@ -86,6 +74,8 @@ class Results:
     """Whether stacks were compared on a link with a delay and losses."""
     rules: stats.DecisionPlan
     published: Published
+    published_findings: Mapping[str, stats.Finding]
+    """Findings of all published studies by name."""
     crossed: Sequence[Crossed]
     """Pings of the game servers on disks of different latency."""
 
@@ -127,7 +117,7 @@ class Results:
 
 
 def load_published(path: Path) -> Published:
-    """Reads the findings about network libraries. Raises TickdiskError if the file cannot be read, or has other keys."""
+    """Reads the setting of the study of network libraries. Raises TickdiskError if the file cannot be read, or has other keys."""
     return read_section(Published, path, "network")
 
 
@@ -149,5 +139,6 @@ def compute(plan: str, *, tables: str, runs: str, published: str, margin: float 
         design.has_far,
         rules,
         load_published(Path(published)),
+        load_findings(published),
         compute_crossed(plan, runs=runs, margin=margin),
     )

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from tickdisk.foundation.numbers import number
-from tickdisk.studies.netcode.compute import Published, Results, title
-from tickdisk.studies.statement import THIS_PROJECT, Finding
-
-LONGER: Finding = "longer"
+from tickdisk.stats import Finding
+from tickdisk.studies.netcode.compute import Results, title
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,12 @@ class Question:
     """The question in neutral words."""
     above: Value
     below: Value
-    source: str = THIS_PROJECT
-    """Published study that the question comes from, or `THIS_PROJECT`."""
     finding: Finding | None = None
+    """Published finding that the question comes from, or None."""
+    is_same: bool = True
+    """Whether the numbers of players are the published ones, so that the finding can be decided."""
+    is_added: bool = False
+    """Whether the published quantity is the difference of the two values, and not their ratio."""
 
 
 def controls(results: Results) -> tuple[Question, Question]:
@@ -54,21 +55,21 @@ def questions(results: Results) -> Iterator[Question]:
     fewer bytes. NC4: activity adds to the RTT of state synchronisation and not to that of snapshots.
     """
     fewest, most = results.idle_players[0], results.idle_players[-1]
-    published = results.published
+    findings = results.published_findings
     if fewest < most:
         for stack in results.stacks:
             above, below = (Value("rtt_mean_ms", "idle", stack, players) for players in (most, fewest))
-            library = published.library(stack)
             statement = (
                 f"RTT on {title(stack)} with {number(most)} players who stand still, against {number(fewest)} such players"
             )
-            said = (THIS_PROJECT, None) if library is None else (library.rises, LONGER)
-            yield Question(f"rises.{stack}", statement, above, below, *said)
+            is_same = (fewest, most) == results.published.players
+            yield Question(f"rises.{stack}", statement, above, below, findings.get(f"rises.{stack}"), is_same=is_same)
     for worse, better in (("tcp", "kcp"), ("kcp", "snapshots")):
         if {worse, better} <= {*results.stacks}:
             above, below = (Value("rtt_mean_ms", "idle", stack, most) for stack in (worse, better))
             statement = f"RTT with {number(most)} players who stand still, on {title(worse)} against {title(better)}"
-            yield Question(f"order.{worse}_{better}", statement, above, below, published.source_of("order"), LONGER)
+            name = f"order.{worse}_{better}"
+            yield Question(name, statement, above, below, findings[name])
     for other in ("tcp", "kcp"):
         if {"snapshots", other} <= {*results.stacks}:
             for name, column, what in (
@@ -77,21 +78,21 @@ def questions(results: Results) -> Iterator[Question]:
             ):
                 above, below = (Value(column, "idle", stack, most) for stack in ("snapshots", other))
                 statement = f"{what} with {number(most)} players who stand still, on snapshots against {title(other)}"
-                yield Question(f"{name}.snapshots_{other}", statement, above, below, published.source_of(name), LONGER)
+                tested = findings[name].about(f"{what.lower()}, snapshots over {title(other)}")
+                yield Question(f"{name}.snapshots_{other}", statement, above, below, tested)
             above, below = (Value("sent_bytes_per_s", "idle", stack, most) for stack in (other, "snapshots"))
             statement = (
                 f"Bytes that the server sends to {number(most)} players who stand still, on {title(other)} against snapshots"
             )
-            yield Question(f"bytes.{other}_snapshots", statement, above, below, published.source_of("bytes"), LONGER)
+            tested = findings["bytes"].about(f"bytes that the server sends, {title(other)} over snapshots")
+            yield Question(f"bytes.{other}_snapshots", statement, above, below, tested)
     both = [players for players in results.active_players if players in results.idle_players]
     for players, stack in product(both, results.stacks):
         above, below = (Value("rtt_mean_ms", arm, stack, players) for arm in ("active", "idle"))
         statement = f"RTT on {title(stack)} with {number(players)} players who act, against as many who stand still"
-        yield Question(f"activity.{stack}.p{players}", statement, above, below, *_of_activity(published, stack))
-
-
-def _of_activity(published: Published, stack: str) -> tuple[str, Finding | None]:
-    """Returns source and finding of the question what activity adds on a stack."""
-    if published.library(stack) is None:
-        return THIS_PROJECT, None
-    return (published.source_of("still"), "no difference") if stack == "snapshots" else (published.source_of("active"), LONGER)
+        # The publication has one statement about snapshots, and one for each of two numbers of players about the others.
+        kind = "snapshots" if stack == "snapshots" else f"p{players}"
+        finding = None if results.published.library(stack) is None else findings.get(f"activity.{kind}")
+        if finding is not None:
+            finding = finding.about(f"RTT on {title(stack)}, {number(players)} players who act less as many who stand still")
+        yield Question(f"activity.{stack}.p{players}", statement, above, below, finding, is_added=True)

@@ -49,9 +49,11 @@ def state(results: Results) -> Statement:
     _state_worlds(statement, results)
     _state_added(statement, results)
     null, sham = controls(results)
-    obstacles = _state_controls(statement, results, null, sham)
-    _state_questions(statement, results, list(questions(results)), obstacles)
-    _state_crossings(statement, results, obstacles)
+    control = _state_controls(statement, results, null, sham)
+    failed = [control] if isinstance(control, stats.ControlFailed) else []
+    undecided = [control] if isinstance(control, stats.ControlUndecided) else []
+    _state_questions(statement, results, list(questions(results)), failed, undecided)
+    _state_crossings(statement, results, failed)
     for crossed in results.crossed:
         _state_crossed(statement, crossed)
     return statement
@@ -206,27 +208,32 @@ def _sentence(obstacle: stats.Obstacle) -> str:
     return obstacle.sentence
 
 
-def _state_controls(statement: Statement, results: Results, null: Question, sham: Question) -> list[stats.ControlFailed]:
-    """States both controls, and returns the null control if it failed, because then the instrument is wrong."""
+def _state_controls(
+    statement: Statement, results: Results, null: Question, sham: Question
+) -> stats.ControlFailed | stats.ControlUndecided | None:
+    """States both controls, and returns the null control if it has not passed, because the instrument may then be wrong."""
     effects = [_effect(results, question) for question in (null, sham)]
     ratios = []
     for question, effect in zip((null, sham), effects, strict=True):
         obstacles = _faults(results, question.above, question.below)
         ratios.append(_state_ratio(statement, results, question, effect, effect.p, effect.p_equivalent, obstacles))
-    control = ratios[0]
-    if control.word not in ("different", "not valid"):
-        return []
-    return [stats.ControlFailed(control="null", verdict=control.word, reason=control.reason)]
+    return stats.judge_quiet("null", effects[0], ratios[0])
 
 
-def _state_questions(statement: Statement, results: Results, asked: list[Question], obstacles: Sequence[stats.Obstacle]) -> None:
+def _state_questions(
+    statement: Statement,
+    results: Results,
+    asked: list[Question],
+    obstacles: Sequence[stats.Obstacle],
+    undecided: Sequence[stats.ControlUndecided],
+) -> None:
     effects = [_effect(results, question) for question in asked]
     p, p_equivalent = (
         stats.adjusted([getattr(effect, test) for effect in effects], "scan").tolist() for test in ("p", "p_equivalent")
     )
     for question, effect, own, equivalent in zip(asked, effects, p, p_equivalent, strict=True):
         causes = [*obstacles, *_faults(results, question.above, question.below)]
-        _state_ratio(statement, results, question, effect, own, equivalent, causes)
+        _state_ratio(statement, results, question, effect, own, equivalent, causes, undecided)
 
 
 def _state_ratio(
@@ -237,24 +244,32 @@ def _state_ratio(
     p: float,
     p_equivalent: float,
     obstacles: Sequence[stats.Obstacle],
+    undecided: Sequence[stats.ControlUndecided] = (),
 ) -> stats.Verdict:
     """States one comparison, and returns its verdict."""
     rules = results.rules
-    verdict = stats.verdict(effect, rules, obstacles=obstacles, p=p, p_equivalent=p_equivalent)
+    verdict = stats.verdict(effect, rules, obstacles=obstacles, undecided=undecided, p=p, p_equivalent=p_equivalent)
     interval = (effect.low, effect.high)
     statement.fact(question.name, effect.ratio, "ratio", interval=interval, n=effect.n, source=_LIVES, note=question.statement)
+    tested = f"{question.name}.added" if question.is_added else ""
+    if tested:
+        above, below = (results.values(one.column, one.arm, one.stack, one.players) for one in (question.above, question.below))
+        _mean(statement, results, tested, (above - below).dropna(), "ms", f"{question.statement}: the difference")
     few = [obstacle.would_decide for obstacle in verdict.obstacles if isinstance(obstacle, stats.TooFew)]
+    if question.finding is not None and not question.is_same:
+        few.append("other numbers of players were published")
     statement.comparison(
         question.name,
-        source=question.source,
         statement=question.statement,
         verdict=verdict.word,
-        evidence="; ".join([verdict.shown or "; ".join(map(_sentence, verdict.obstacles)), *few]),
+        evidence="; ".join([*([verdict.shown] if verdict.shown else []), *map(_sentence, verdict.obstacles), *few]),
         causes=verdict.obstacles,
         effect=question.name,
         n=effect.n,
         counted="lives",
         finding=question.finding,
+        tested=tested,
+        is_same=question.is_same,
     )
     return verdict
 
@@ -275,47 +290,39 @@ def _state_crossings(statement: Statement, results: Results, obstacles: Sequence
         n = means[deciding].n
         note = f"largest number of players tried for whom the interval of the mean is at most {number(limit_ms)} ms"
         statement.fact(f"below.{stack}", below, "players", n=n, source=_LIVES, note=note)
-        library = results.published.library(stack)
-        if library is None:
+        finding = results.published_findings.get(f"crosses.{stack}")
+        if finding is None:
             continue
-        last = library.crosses or results.published.most_players
-        words = f"{number(limit_ms)} ms"
-        mean = means[deciding]
+        words, mean, beyond = f"{number(limit_ms)} ms", means[deciding], np.inf if crossed is None else crossed
         known = f"it is {with_interval(mean.value, mean.low, mean.high)} ms with {number(deciding)}"
         if crossed:
             evidence = f"the mean crosses {words} at {number(crossed)} players: {known}"
         elif below:
-            open_ended = "" if below >= last else f"; it is not known with {number(last)}"
-            evidence = f"the mean stays below {words} up to {number(below)} players: {known}{open_ended}"
+            evidence = f"the mean stays below {words} up to {number(below)} players, the most that are known: {known}"
         else:
             evidence = f"the mean is shown to be below {words} with no number of players: {known}"
         causes = [*obstacles]
         if n < results.rules.minimum:
             causes += _faults(results, Value("rtt_mean_ms", "idle", stack, deciding))
             causes.append(stats.TooFew(n=n, needed=results.rules.minimum, counted="lives"))
-        decided = _crossing(crossed, below, last, is_crossed=library.crosses is not None)
         statement.bound(
             f"crosses.{stack}",
-            source=f"Net-Celerity, NC2: {words} are "
-            + (f"crossed at {number(last)} players" if library.crosses else f"not crossed up to {number(last)} players"),
-            statement=f"With {number(last)} players who stand still, the mean RTT on {title(stack)} "
-            + (f"is above {words}" if library.crosses else f"is still below {words}"),
-            verdict="not valid" if causes else decided,
+            statement=f"The mean RTT on {title(stack)}, with players who stand still, crosses {words} {_where(finding)}",
+            verdict="not valid" if causes else stats.BOUND_WORDS[finding.outcome(below + 1, beyond)],
             evidence="; ".join([*map(_sentence, causes), evidence]),
             causes=causes,
             effect=f"below.{stack}",
             n=n,
             counted="lives",
+            finding=finding,
+            found=(below + 1, beyond),
+            here=f"above {number(below)} players" if crossed is None else f"{number(below)} to {number(crossed)} players",
         )
 
 
-def _crossing(crossed: int | None, below: int, last: int, *, is_crossed: bool) -> stats.BoundWord:
-    """Returns whether a limit is crossed with `last` players, or is not, as was published."""
-    if crossed is not None and crossed <= last:
-        return "kept" if is_crossed else "missed"
-    if below >= last:
-        return "missed" if is_crossed else "kept"
-    return "inconclusive"
+def _where(finding: stats.Finding) -> str:
+    """Returns in words with how many players a limit was crossed."""
+    return finding.printed if finding.tolerance is None else f"at {finding.printed}, {finding.criterion}"
 
 
 def _state_crossed(statement: Statement, crossed: Crossed) -> None:

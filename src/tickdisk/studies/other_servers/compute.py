@@ -106,7 +106,7 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             if experiment == INSIDE_TICK.name and server != main:
                 stalls.append(_stalls(Runs(plan, runs, experiment, server)))
             continue
-        doses = sorted((arm.arm for arm in effects.data.arms if arm.role in ("dose", "treatment")), key=effects.data.dose_ms)
+        doses = contrasts.dose_arms(effects, "dose", "treatment")
         title = effects.data.manifests[0].server.title
         parts.append(Part(experiment, server, title, effects, doses, _saves(lives), _pauses_ms(lives)))
     if all(part.server == main for part in parts):

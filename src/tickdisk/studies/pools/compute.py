@@ -13,6 +13,7 @@ from tickdisk.foundation.record import Record
 from tickdisk.foundation.yaml_file import read_section
 from tickdisk.pools import Pool, PoolsOutcome, Settings, Workload, density, load_pools, simulate, workload_of
 from tickdisk.project import read_plan
+from tickdisk.studies.published import load_findings
 from tickdisk.studies.rules import decide_by
 
 MAIN = "tiered"
@@ -59,6 +60,7 @@ class Results:
     depths: Sequence[int]
     rules: stats.DecisionPlan
     published: Published
+    findings: Mapping[str, stats.Finding]
 
     def of(self, **asked: object) -> pd.DataFrame:
         """Returns the rows of `runs` with the given values, in the order of their seeds.
@@ -107,6 +109,7 @@ def compute(
         sorted({*design.queue_depths, SMALL, LARGE}),
         rules,
         read_section(Published, Path(published), "shape"),
+        load_findings(published),
     )
 
 

@@ -9,8 +9,8 @@ from tickdisk.studies.pools.compute import LARGE, MAIN, SMALL, Results
 from tickdisk.studies.statement import THIS_PROJECT, Statement
 
 NAME = "pools"
-_FOUR, _AROUND_FOUR = 4, 0.1
-"""Number of pools of the published finding, and the largest relative distance from it that counts as "about"."""
+_FOUR = 4
+"""Number of pools of the published finding."""
 _RUNS = "simulations with different seeds"
 
 
@@ -53,7 +53,6 @@ def _state_identity(statement: Statement, results: Results) -> None:
     statement.fact("identity.broken", broken, "runs", n=len(results.runs), source=_RUNS)
     statement.bound(
         "identity",
-        source=results.published.source,
         statement="The number of requests is reads plus first and later writes of segments less splits (printed with a minus "
         "before the later writes)",
         verdict="missed" if broken else "kept",
@@ -61,6 +60,7 @@ def _state_identity(statement: Statement, results: Results) -> None:
         effect="identity.broken",
         n=len(results.runs),
         counted="simulations",
+        finding=results.findings["pools.identity"],
     )
 
 
@@ -72,16 +72,16 @@ def _state_four(statement: Statement, results: Results) -> None:
     effect = stats.contrast(np.log(ratios), margin=results.rules.margin, alpha=results.rules.alpha)
     note = f"throughput of {_FOUR} pools over that of one, workload p2"
     statement.fact("four_pools", effect.ratio, "ratio", interval=(effect.low, effect.high), n=effect.n, source=_RUNS, note=note)
-    is_kept = bool((np.abs(ratios / _FOUR - 1) <= _AROUND_FOUR).all())
+    finding = results.findings["pools.four_pools"]
     statement.bound(
         "four_pools",
-        source=results.published.source,
-        statement="Four pools carry about four times the throughput of one",
-        verdict="kept" if is_kept else "missed",
+        statement=f"Four pools carry about four times the throughput of one, {finding.criterion}",
+        verdict=stats.BOUND_WORDS[finding.outcome(effect.low, effect.high)],
         evidence=f"ratio {statement['four_pools'].text}; here pools share nothing, so that no other outcome was possible",
         effect="four_pools",
         n=effect.n,
         counted="runs",
+        finding=finding,
         is_fitted=True,
     )
 

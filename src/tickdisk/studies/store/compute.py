@@ -9,8 +9,9 @@ import pandas as pd
 
 from tickdisk import stats
 from tickdisk.project import read_plan
-from tickdisk.saving import checkpoint, store
+from tickdisk.saving import store
 from tickdisk.studies.algorithms import NAMES
+from tickdisk.studies.published import load_findings
 
 FEWEST_RATES = 5
 """Least number of update rates for a verdict."""
@@ -65,7 +66,8 @@ class Results:
     and by the calibrated model.
     """
 
-    published: checkpoint.PublishedCheckpoint
+    finding: stats.Finding
+    """Published ratio of the real overhead of Copy-on-Update to that of the paper's model."""
     comparison: store.ModelComparison
     points: pd.DataFrame
     """Rows of `store.ModelComparison.points`. A point is an algorithm of the model at an update rate."""
@@ -111,10 +113,14 @@ class Results:
         ]
         return [each for each in found if each.n < each.needed]
 
-    def real_over_model(self, algorithm: str) -> "pd.Series[float]":
-        """Returns the real overhead over that of the paper's model, at each update rate where both are known."""
-        own = self.points[self.points["algorithm"] == algorithm]
-        return 1 / own.loc[own["model"] > 0, "model"]
+    def real_over_model(self, algorithm: str) -> pd.DataFrame:
+        """Returns the real overhead over that of the paper's model, at each update rate where both are known.
+
+        The columns are ratio, low and high (its interval at `bound_confidence`).
+        """
+        own = self.points[(self.points["algorithm"] == algorithm) & (self.points["model"] > 0)]
+        ends = {end: own["calibrated"] / own[other] / own["model"] for end, other in (("low", "high"), ("high", "low"))}
+        return pd.DataFrame({"ratio": 1 / own["model"], **ends})
 
     def most_off(self, kind: str) -> float | None:
         """Returns the factor, at least 1, by which `kind` is above or below the real overhead at its worst point.
@@ -135,7 +141,7 @@ def compute(plan: str, *, tables: str, published: str) -> Results:
     alpha, found = read_plan(Path(plan)).config.decision.alpha, store.read_study(Path(tables))
     points, summary = found.comparison.points(alpha), found.comparison.summary(alpha)
     return Results(
-        published=checkpoint.load_published(Path(published)),
+        finding=load_findings(published)["store.real_over_model"],
         comparison=found.comparison,
         points=points,
         summary=summary,

@@ -9,6 +9,7 @@ import pandas as pd
 from tickdisk import stats
 from tickdisk.experiment import SWITCHBACK
 from tickdisk.studies import contrasts
+from tickdisk.studies.published import load_findings
 from tickdisk.studies.runs import LifeTables, Runs
 
 METRICS = {
@@ -29,6 +30,8 @@ class Results:
     """The results of the switchback on one server: the mean tick gap, one more tick metric, and the mean latency of an action."""
 
     contrasts: contrasts.Contrasts
+    findings: Mapping[str, stats.Finding]
+    """Published findings by name. It is empty if none is tested."""
     lives: Sequence[LifeTables]
     """The server lives, in the order of the plan."""
     tick_metric: str
@@ -56,13 +59,22 @@ class Results:
 
 
 def compute(
-    plan: str, *, runs: str, server: str | None = None, tick_metric: str, action: str, margin: float | None, seed: int | None
+    plan: str,
+    *,
+    runs: str,
+    server: str | None = None,
+    published: str | None = None,
+    tick_metric: str,
+    action: str,
+    margin: float | None,
+    seed: int | None,
 ) -> Results:
     """Analyses the effects of storage latency on tick gaps and on one kind of action, by comparisons within server lives.
 
     `tick_metric` is one of `METRICS` and is tested beside the mean gap. `action` is the kind of action whose mean latency is
     tested, such as "teleport". `margin` is a ratio less 1. If it or `seed` is None, it is the plan's. If `server` is None, it
-    is the one that the configuration names. Raises TickdiskError if no cell of the experiment has run.
+    is the one that the configuration names. `published` is the YAML file of findings. Raises TickdiskError if no cell of the
+    experiment has run.
     """
     data = Runs(plan, runs, "switchback", server)
     lives = list(data.lives())
@@ -84,6 +96,7 @@ def compute(
     )
     return Results(
         contrasts=effects,
+        findings={} if published is None else load_findings(published),
         lives=lives,
         tick_metric=tick_metric,
         action=action,
@@ -117,11 +130,10 @@ def _reads_per_action(life: LifeTables, action: str) -> float:
 
 
 def _slope(effects: contrasts.Contrasts, metric: str) -> stats.Slope | None:
-    """Fits a line to the baselines and doses of each life, without the positive control, which is slower by construction."""
+    """Fits a line to the baselines and doses of each life."""
     rows = dose_rows(effects, metric)
-    chosen = rows[rows["arm"] != effects.roles.positive[metric]]
     at_ms = np.geomspace(rows["latency_ms"].min(), rows["latency_ms"].max(), _CURVE_POINTS)
-    return stats.slope(chosen["latency_ms"], chosen[metric], chosen["life"], at_ms=at_ms, alpha=effects.plan.alpha)
+    return stats.slope(rows["latency_ms"], rows[metric], rows["life"], at_ms=at_ms, alpha=effects.plan.alpha)
 
 
 def _order(effects: contrasts.Contrasts, metric: str) -> stats.OrderEffect:

@@ -3,11 +3,9 @@
 from math import exp
 
 from tickdisk.studies import contrasts
-from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+from tickdisk.studies.statement import Statement, fact_name
 from tickdisk.studies.switchback.compute import Results
 
-_POKESTO = "PokeSto, MF2: no difference"
-"""Source of claims about the finding of the published study that storage makes no difference to ticks."""
 _SLOWEST_MS = 6.0
 """Latency of the slowest device of the published study, which says nothing about slower devices."""
 
@@ -68,8 +66,7 @@ def _state_effects(statement: Statement, results: Results) -> None:
             (metric, arm),
             f"Effect of {effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
             f"{effects.metrics[metric]}",
-            source=_POKESTO if is_published else THIS_PROJECT,
-            finding="no difference" if is_published else None,
+            finding=results.findings.get("steady.gap") if is_published else None,
             notes=notes,
         )
 

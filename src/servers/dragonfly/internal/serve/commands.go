@@ -16,10 +16,10 @@ import (
 )
 
 // registerCommands adds the commands by which clients and experiments make the server do something. They run on the world's goroutine.
-func registerCommands(markers string, out *record.Writer) {
+func registerCommands(markers string, out *record.Writer, answers held) {
 	add := func(name, description string, run cmd.Runnable) { cmd.Register(cmd.New(name, description, nil, run)) }
 	add("tickdisk_ping", "Answers `pong <n>`", ping{})
-	add("tickdisk_teleport", "Moves the player above this place", teleport{})
+	add("tickdisk_teleport", "Moves the player above this place", teleport{held: answers})
 	add("tickdisk_marker", "Reads the world's marker file <n> and answers `marker <n> <bytes>`", marker{folder: markers, record: out})
 	add("tickdisk_burn", "Keeps the world's goroutine busy for so many milliseconds", burn{record: out})
 }
@@ -29,7 +29,10 @@ type ping struct{ N string }
 // Run answers the number that was sent.
 func (p ping) Run(_ cmd.Source, answer *cmd.Output, _ *world.Tx) { answer.Printf("pong %s", p.N) }
 
-type teleport struct{ X, Y, Z float64 }
+type teleport struct {
+	X, Y, Z float64
+	held    held
+}
 
 // Run moves the player that asked.
 func (t teleport) Run(source cmd.Source, answer *cmd.Output, _ *world.Tx) {
@@ -39,7 +42,10 @@ func (t teleport) Run(source cmd.Source, answer *cmd.Output, _ *world.Tx) {
 		return
 	}
 	place := places.Place{X: int(math.Floor(t.X)), Y: int(math.Floor(t.Y)), Z: int(math.Floor(t.Z))}
-	moved.Teleport(place.Feet())
+	move := func(_ *world.Tx, p *player.Player) { p.Teleport(place.Feet()) }
+	if !t.held.back(moved, move) {
+		move(nil, moved)
+	}
 }
 
 type marker struct {

@@ -70,6 +70,7 @@ type life struct {
 	terrain  *mcdb.DB
 	players  *playerdb.Provider
 	spawns   *spawns
+	held     held
 	record   *record.Writer
 	listener listener
 }
@@ -103,7 +104,8 @@ func (l *life) open() (err error) {
 	if l.players, err = playerdb.NewProvider(folder); err != nil {
 		return fmt.Errorf("the players' data in %s cannot be opened, check that no other server holds it: %w", folder, err)
 	}
-	l.spawns = newSpawns(l.players, all, l.logger)
+	l.held = held(filepath.Join(filepath.Dir(l.options.Record), "action_delay_ms"))
+	l.spawns = newSpawns(l.players, all, l.logger, l.held)
 	l.record, err = record.Create(l.options.Record)
 	return err
 }
@@ -144,7 +146,7 @@ func (l *life) start() *server.Server {
 	// however little of it the player sees.
 	running.World().SetTickRange(max(0, l.options.RadiusChunks-2))
 	<-running.World().Exec(func(*world.Tx) { ticks.begin(running.PlayerCount) })
-	registerCommands(filepath.Join(l.options.World, "markers"), l.record)
+	registerCommands(filepath.Join(l.options.World, "markers"), l.record, l.held)
 	running.Listen()
 	go func() {
 		for joined := range running.Accept() {
@@ -154,7 +156,7 @@ func (l *life) start() *server.Server {
 	return running
 }
 
-// equip gives a player stones, which do not run out in creative mode, and lets it fly.
+// equip gives a player stones, which do not run out in creative mode, lets it fly, and holds its changes of blocks back.
 func (l *life) equip(joined *player.Player) {
 	if l.spawns.closing.Load() {
 		// Dragonfly waits for every player when it closes, but only disconnects those that are in the game when it begins to close.
@@ -165,6 +167,7 @@ func (l *life) equip(joined *player.Player) {
 		l.logger.Error("give stones: "+err.Error(), "name", joined.Name())
 	}
 	joined.StartFlying()
+	joined.Handle(edits{held: l.held})
 }
 
 // savePeriodically does what Dragonfly's own timer does every 10 minutes, which cannot be changed where a server is configured.

@@ -25,7 +25,7 @@ func TestAPlayerEntersAtItsPlaceWhateverWasSaved(t *testing.T) {
 	overworld := world.New()
 	defer overworld.Close()
 	worldOf := func(world.Dimension) *world.World { return overworld }
-	spawns := newSpawns(stored, []places.Place{{X: 0, Y: 1, Z: 2}, {X: 8, Y: 70, Z: -72}}, slog.New(slog.DiscardHandler))
+	spawns := newSpawns(stored, []places.Place{{X: 0, Y: 1, Z: 2}, {X: 8, Y: 70, Z: -72}}, slog.New(slog.DiscardHandler), "")
 	id := uuid.New()
 	if reason, ok := spawns.Allow(nil, login.IdentityData{Identity: id.String(), DisplayName: "p001"}, login.ClientData{}); !ok {
 		t.Fatal(reason)
@@ -50,7 +50,7 @@ func TestAPlayerEntersAtItsPlaceWhateverWasSaved(t *testing.T) {
 }
 
 func TestStrangersAndLatecomersAreRefused(t *testing.T) {
-	spawns := newSpawns(player.NopProvider{}, []places.Place{{}}, slog.New(slog.DiscardHandler))
+	spawns := newSpawns(player.NopProvider{}, []places.Place{{}}, slog.New(slog.DiscardHandler), "")
 	refused := func(identity, name, reason string) {
 		t.Helper()
 		told, ok := spawns.Allow(nil, login.IdentityData{Identity: identity, DisplayName: name}, login.ClientData{})

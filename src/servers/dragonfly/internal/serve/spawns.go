@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/df-mc/dragonfly/server/player"
 	"github.com/df-mc/dragonfly/server/world"
@@ -21,14 +22,15 @@ type spawns struct {
 	player.Provider
 	places  []places.Place
 	logger  *slog.Logger
+	held    held
 	closing atomic.Bool
 
 	mu    sync.Mutex
 	known map[uuid.UUID]places.Place
 }
 
-func newSpawns(stored player.Provider, all []places.Place, logger *slog.Logger) *spawns {
-	return &spawns{Provider: stored, places: all, logger: logger, known: map[uuid.UUID]places.Place{}}
+func newSpawns(stored player.Provider, all []places.Place, logger *slog.Logger, answers held) *spawns {
+	return &spawns{Provider: stored, places: all, logger: logger, held: answers, known: map[uuid.UUID]places.Place{}}
 }
 
 // Allow notes the place of a player that connects, because Load is only told the player's identity.
@@ -50,8 +52,9 @@ func (s *spawns) Allow(_ net.Addr, identity login.IdentityData, _ login.ClientDa
 	return "", true
 }
 
-// Load reads the data of a player and moves it to its place.
+// Load reads the data of a player and moves it to its place. Dragonfly calls it on a goroutine of the connection, where a join is held back.
 func (s *spawns) Load(id uuid.UUID, worldOf func(world.Dimension) *world.World) (player.Config, *world.World, error) {
+	time.Sleep(s.held.delay())
 	loaded, in, err := s.Provider.Load(id, worldOf)
 	if err != nil {
 		if !errors.Is(err, leveldb.ErrNotFound) {

@@ -1,0 +1,140 @@
+"""States the facts and claims about slow reads, writes and flushes on each server."""
+
+from collections.abc import Sequence
+
+from tickdisk import stats
+from tickdisk.foundation.numbers import joined_list, number, with_interval
+from tickdisk.studies import contrasts
+from tickdisk.studies.operations.compute import ALL, KINDS, SUM, Part, Results, Waited
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+
+_WORDS = {**KINDS, ALL: "all operations", SUM: "slow reads, writes and flushes, each alone, summed"}
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims about every server. Their names begin with `operations.SERVER.`."""
+    statement = Statement("operations")
+    statement.fact("servers", len(results.parts), "servers", source="manifests")
+    for part in results.parts:
+        _state_part(statement.part(part.server), part)
+    return statement
+
+
+def _state_part(statement: Statement, part: Part) -> None:
+    effects = part.effects
+    statement.word("title", part.title, source="manifests", note="name of the server")
+    contrasts.state_effects(statement, effects)
+    words = {role: f"{part.title}: {each}" for role, each in contrasts.CONTROL_WORDS.items()}
+    contrasts.state_controls(statement, effects, words)
+    _state_met(statement, part)
+    slow_ms = effects.data.latency_ms(part.arms[ALL])
+    baseline_ms = effects.data.latency_ms(effects.baseline)
+    for metric, title in effects.metrics.items():
+        for name, arm in part.arms.items():
+            latencies = f"{slow_ms:g} ms of latency of {_WORDS[name]} instead of {baseline_ms:g} ms"
+            contrasts.state_claim(
+                statement,
+                effects,
+                f"{name}.{fact_name(metric)}",
+                (metric, arm),
+                f"{part.title}: Effect of {latencies} on the {title}",
+                notes=_notes(statement, part, name),
+            )
+        _state_added(statement, part, metric)
+        _state_together(statement, part, metric)
+        statement.word(
+            f"longer_with.{fact_name(metric)}",
+            _slowing(effects, [(_WORDS[op], (metric, part.arms[op])) for op in KINDS]),
+            source="verdicts",
+            note=f"operations that make the {title} longer if they alone are slow",
+        )
+    if part.waited is not None:
+        _state_waited(statement, part.waited)
+
+
+def _slowing(effects: contrasts.Contrasts, keys: Sequence[tuple[str, stats.Key]]) -> str:
+    """Returns in words which operations are shown to make a metric longer, or that this is not decided."""
+    verdicts = [(word, effects.verdicts[key].word, effects.outcome.contrasts[key].ratio) for word, key in keys]
+    found = [word for word, verdict, ratio in verdicts if verdict == "different" and ratio > 1]
+    if found:
+        return joined_list(found)
+    return "not decided" if any(verdict == "not valid" for _, verdict, _ in verdicts) else "none of the three"
+
+
+def _state_met(statement: Statement, part: Part) -> None:
+    source = f"device tables of {len(part.effects.data.manifests)} cells"
+    for arm, op, requests, latency_ms in part.met.itertuples(index=False):
+        note = f"requests of this operation in an epoch of {arm}, median over lives"
+        statement.fact(f"met.{arm}.{op}", float(requests), "requests", source=source, note=note)
+        note = f"their median latency in {arm}, median over lives"
+        statement.fact(f"met_latency.{arm}.{op}", float(latency_ms), "ms", source=source, note=note)
+
+
+def _notes(statement: Statement, part: Part, name: str) -> list[str]:
+    """Returns a sentence on how many requests met the latency of an arm that makes one operation slow."""
+    if name == ALL:
+        return []
+    met = statement[f"met.{part.arms[name]}.{name}"].value
+    return [f"in the median epoch the device had {number(met or 0)} {KINDS[name]}"]
+
+
+def _state_added(statement: Statement, part: Part, metric: str) -> None:
+    metric_name, title = fact_name(metric), part.effects.metrics[metric]
+    source = f"{len(part.effects.data.manifests)} cells, differences within lives, t interval over lives"
+    for name in (*part.arms, SUM):
+        added = part.added[metric, name]
+        ends = (added.low, added.high)
+        note = f"{title}: added by {'' if name == SUM else 'slow '}{_WORDS[name]}"
+        statement.fact(f"added.{metric_name}.{name}", added.value, "ms", interval=ends, n=added.n, source=source, note=note)
+        per_ms, low, high = (value / part.more_ms for value in (added.value, *ends))
+        note = f"{note}, for each ms of latency; as many requests one after another take as long"
+        statement.fact(
+            f"per_ms.{metric_name}.{name}", per_ms, "ms per ms", interval=(low, high), n=added.n, source=source, note=note
+        )
+
+
+def _state_together(statement: Statement, part: Part, metric: str) -> None:
+    effects, together = part.effects, part.together[metric]
+    name, title, source = fact_name(metric), effects.metrics[metric], "differences within lives, t interval over lives"
+    apart, ratio, verdict = together.interaction_ms, together.ratio, together.verdict
+    note = f"{title}: added by all operations together beyond the sum of what slow reads, writes and flushes add alone"
+    ends = (apart.low, apart.high)
+    statement.fact(f"interaction.{name}", apart.value, "ms", interval=ends, n=apart.n, source=source, note=note)
+    note = f"{title}: with all operations slow, over the baseline and the sum of the three effects"
+    ends = (ratio.low, ratio.high)
+    statement.fact(f"together_ratio.{name}", ratio.ratio, "ratio", interval=ends, n=ratio.n, source=source, note=note)
+    causes = stats.causes_of(ratio, verdict, effects.plan)
+    words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
+    words.append(f"the interaction is {with_interval(apart.value, apart.low, apart.high)} ms")
+    statement.comparison(
+        f"together.{name}",
+        source=THIS_PROJECT,
+        statement=f"{part.title}: {title[:1].upper()}{title[1:]} with all operations slow, beside the sum of the effects of slow "
+        "reads, writes and flushes in ms",
+        verdict=verdict.word,
+        evidence="; ".join([*words, *effects.caveats]),
+        causes=causes,
+        effect=f"together_ratio.{name}",
+        facts=[f"interaction.{name}", f"added.{name}.{SUM}", f"added.{name}.{ALL}"],
+        n=verdict.n,
+        counted="lives",
+    )
+
+
+def _state_waited(statement: Statement, waited: Waited) -> None:
+    ticks, of = waited.ticks, f"captured lives of inside_tick at {number(waited.latency_ms)} ms with {waited.players} players"
+    for name, words, own in (
+        ("saving", "a tick in which the server saves", ticks[ticks["saves"]]),
+        ("other", "a tick without a save", ticks[~ticks["saves"]]),
+    ):
+        for op, word in KINDS.items():
+            note = f"{word} that {words} waits for one after another, mean over ticks"
+            mean = float(own[op].mean()) if len(own) else None
+            statement.fact(f"waited.{name}.{op}", mean, "requests", n=len(own), source=of, note=note)
+            if name == "saving":
+                note = f"{word} that it waits for one after another, for each player"
+                each = None if mean is None else mean / waited.players
+                statement.fact(f"waited.player.{op}", each, "requests", n=len(own), source=of, note=note)
+        total = float(own[list(KINDS)].sum(axis=1).mean()) if len(own) else None
+        note = f"requests that {words} waits for one after another, mean over ticks"
+        statement.fact(f"waited.{name}.all", total, "requests", n=len(own), source=of, note=note)
