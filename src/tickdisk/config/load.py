@@ -98,7 +98,7 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
                 if sum(arm.role == role for arm in own) != 1:
                     raise TickdiskError(f"{where} needs exactly one arm with role {role}; add it")
             for metrics in entry.positive:
-                if sum(arm.positive_for == metrics for arm in own) != 1:
+                if sum(metrics in arm.positive_for for arm in own) != 1:
                     raise TickdiskError(f"{where} needs exactly one arm that is positive_for {metrics}; mark it")
             if config.doses:
                 continue

@@ -35,7 +35,7 @@ _RAW = written(
 )
 
 _MODEL = DescribedTable(
-    "A device model has these keys; files of results leave out `description`, `source`, `tier` and `fit`:",
+    "A device model has these keys; files of results leave out `description`, `source`, `tier`, `sizing_class` and `fit`:",
     keys_of_class(DeviceModel),
     {
         "name": "The name of the device. In a YAML file it is the key above the others.",

@@ -28,7 +28,7 @@ from tickdisk.device.parts import (
     Seek,
     Stalls,
 )
-from tickdisk.device.simulate import Steps, simulate, simulate_closed, simulate_streams
+from tickdisk.device.simulate import Steps, mean_latencies_ns, simulate, simulate_closed, simulate_streams
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.device.up import DEFAULT_FILE_SYSTEM, attach, bring_up, check_memory, is_mounted, name_of, up
 
@@ -71,6 +71,7 @@ __all__ = [
     "is_mounted",
     "load_device",
     "load_devices",
+    "mean_latencies_ns",
     "measure_floor",
     "memory_file_system",
     "name_of",

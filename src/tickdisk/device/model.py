@@ -37,7 +37,7 @@ _PARTS: Mapping[str, type[ModelPart]] = {
     **KINDS,
 }
 _TIER_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_ABOUT = {"description", "source", "tier", "fit"}
+_ABOUT = {"description", "source", "tier", "sizing_class", "fit"}
 
 
 class DeviceModel(ModelPart):
@@ -57,6 +57,8 @@ class DeviceModel(ModelPart):
     """The source of the values."""
     tier: bool = False
     """Whether it is one of the paper's tiers, which are calibrated on every machine."""
+    sizing_class: bool = False
+    """Whether it is a class of disks that people buy, for which the sizing table says if it is good enough."""
     read_latency_ns: OpLatency
     write_latency_ns: OpLatency
     flush_latency_ns: OpLatency
@@ -87,9 +89,9 @@ class DeviceModel(ModelPart):
             raise ValueError("load has to begin with [1, 1], its requests in flight have to rise, and its factors must not fall")
         if self.seek is not None and (self.channels != 1 or self.bandwidth_bytes_per_s is None):
             raise ValueError("a device with seek needs channels: 1 and a bandwidth, because bytes pass under its one arm")
-        if self.tier and not _TIER_NAME.fullmatch(self.name):
+        if (self.tier or self.sizing_class) and not _TIER_NAME.fullmatch(self.name):
             raise ValueError(
-                f"the name of a tier has small letters, digits and _ only, because facts are named after it: {self.name}"
+                f"the name of a tier or of a sizing class has small letters, digits and _ only, because facts are named after it: {self.name}"
             )
         return self
 
@@ -107,7 +109,7 @@ class DeviceModel(ModelPart):
     def as_dict(self) -> dict[str, Any]:
         """Returns all that decides when the device completes requests, as a dict that JSON can hold. Results keep this form.
 
-        Description, source, tier and fit are left out. Two devices with the same values behave alike.
+        Description, source, tier, sizing_class and fit are left out. Two devices with the same values behave alike.
         """
         return self.model_dump(mode="json", exclude=_ABOUT)
 

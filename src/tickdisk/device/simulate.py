@@ -7,10 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tickdisk import _native
+from tickdisk.device.log import OPS
 from tickdisk.device.model import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
 
 Integers = npt.NDArray[np.int64]
+_PAGE_BYTES = 4096
+_SPAN_BYTES = 2 << 30
+"""The size of the emulated device over which random places lie."""
 
 
 def simulate(
@@ -62,6 +66,25 @@ def simulate_closed(
     except (ValueError, OverflowError) as error:
         raise TickdiskError(f"device {model.name} cannot be simulated: {error}; correct the requests") from error
     return arrivals_ns, completions_ns
+
+
+def mean_latencies_ns(model: DeviceModel, *, requests: int = 4000) -> tuple[float, float, float]:
+    """Computes the mean latencies in ns of a read, a write and a flush on a device that serves one request after another.
+
+    `requests` reads of 4 KiB at random places are simulated, and as many writes, with a flush after each write. If the model is
+    wrong for such requests, TickdiskError is raised.
+
+    >>> mean_latencies_ns(DeviceModel(name="slow", read_latency_ns=3000, write_latency_ns=2000, flush_latency_ns=1000))
+    (3000.0, 2000.0, 1000.0)
+    """
+    places = np.random.default_rng(model.seed).integers(0, _SPAN_BYTES // _PAGE_BYTES, requests) * _PAGE_BYTES
+    arrivals, completions = simulate_closed(model, 1, OPS.index("read"), places, _PAGE_BYTES)
+    read_ns = float((completions - arrivals).mean())
+    ops = np.tile([OPS.index("write"), OPS.index("flush")], requests)
+    lengths = np.tile([_PAGE_BYTES, 0], requests)
+    arrivals, completions = simulate_closed(model, 1, ops, np.where(lengths > 0, np.repeat(places, 2), 0), lengths)
+    write_ns, flush_ns = (completions - arrivals).reshape(-1, 2).mean(axis=0).tolist()
+    return read_ns, write_ns, flush_ns
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tickdisk.foundation.record import Record
 
-Role = Literal["baseline", "null", "sham", "dose", "treatment", "delay"]
+Role = Literal["baseline", "null", "sham", "dose", "treatment", "held_out", "delay"]
 PositiveFor = Literal["ticks", "actions"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
 
 
 def _words(text: object) -> object:
     """Returns the words in a cell of the table, or in a list of a JSON file, as a tuple."""
-    words = text.split() if isinstance(text, str) else text
+    words = text.split() if isinstance(text, str) else text or ()
     return tuple(words) if isinstance(words, list) else words
 
 
@@ -28,7 +28,8 @@ class Arm(Record):
     """Names of the servers on which the arm runs, with blanks between them."""
     role: Role
     """Role of the arm: baseline; null (the baseline again); sham (the processor time of the slowest arm at the latency of the
-    baseline); dose; treatment; delay (the server keeps its tick thread busy, or holds its answers back, for a known time)."""
+    baseline); dose; treatment; held_out (a class of disk, which tests what the other arms predict for it); delay (the server keeps
+    its tick thread busy, or holds its answers back, for a known time)."""
     device: str
     """A device of data/devices.yaml, or a file with one device, such as mydisk.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None
@@ -41,8 +42,9 @@ class Arm(Record):
     """Time for which the probe keeps the tick thread busy, again and again while the arm is in force. Empty for never."""
     action_delay_ms: Annotated[int, Field(ge=1)] | None = None
     """Time for which the server holds back its answers to teleports, edits and joins in the arm. Empty for none."""
-    positive_for: PositiveFor | None = None
-    """Kind of metrics, ticks or actions, that the arm must make slower by construction, so that it is their positive control."""
+    positive_for: Annotated[tuple[PositiveFor, ...], BeforeValidator(_words)] = ()
+    """Kinds of metrics, ticks or actions with a blank between them, that the arm must make slower by construction, so that it is
+    their positive control."""
     capture: Tool = "none"
     """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
     description: str
@@ -55,6 +57,15 @@ class Arm(Record):
             return (self.latency_us,) * 3
         read, write, flush = self.read_us, self.write_us, self.flush_us
         return None if read is None or write is None or flush is None else (read, write, flush)
+
+    def delay_ms(self, metrics: PositiveFor) -> int | None:
+        """The known time by which the arm delays ticks, or answers to actions. It is None if the arm does not delay them."""
+        return self.tick_delay_ms if metrics == "ticks" else self.action_delay_ms
+
+    @property
+    def delays_only_actions(self) -> bool:
+        """Whether the server holds back its answers in the arm, and ticks as usual."""
+        return self.action_delay_ms is not None and self.tick_delay_ms is None
 
     @property
     def has_operations_apart(self) -> bool:

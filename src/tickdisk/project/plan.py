@@ -4,6 +4,8 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
+from pydantic import Field
+
 from tickdisk.config import AnyScale, Config, PlannedCell, Resolved
 from tickdisk.experiment import Arm
 from tickdisk.foundation import record
@@ -18,6 +20,26 @@ class Tier(record.Record):
     """The latency of a read."""
 
 
+class SizingClass(record.Record):
+    """A class of disks that people buy, for which the sizing table says if it is good enough."""
+
+    description: str
+    """A description of the class."""
+    source: str
+    """The source of its latencies."""
+    read_latency_ns: float
+    """The mean latency of a read of 4 KiB by its model, if one request comes after another."""
+    write_latency_ns: float
+    """The mean latency of a write of 4 KiB."""
+    flush_latency_ns: float
+    """The mean latency of a flush after one such write."""
+
+    @property
+    def latencies_ns(self) -> tuple[float, float, float]:
+        """The latencies of reads, writes and flushes."""
+        return self.read_latency_ns, self.write_latency_ns, self.flush_latency_ns
+
+
 class KeptPlan(record.Record):
     """The parts of a plan that say what was run. The reference run of a scale has them."""
 
@@ -29,6 +51,8 @@ class KeptPlan(record.Record):
     """The arms of all experiments."""
     tiers: dict[str, Tier]
     """The classes of disks that the paper compares, under their names."""
+    classes: dict[str, SizingClass] = Field(default_factory=dict)
+    """The classes of disks that the sizing table answers for, under their names."""
     binaries: dict[str, dict[str, str]]
     """For each server, the versions and digests of the programs that make live cells, by part."""
 

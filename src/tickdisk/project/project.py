@@ -23,7 +23,7 @@ from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
 from tickdisk.project.identity import Identity
-from tickdisk.project.plan import Plan, Tier, read_plan, write_plan
+from tickdisk.project.plan import Plan, SizingClass, Tier, read_plan, write_plan
 from tickdisk.project.sweep import Point, arms_at, config_at
 
 RESULTS = Path("results")
@@ -177,6 +177,7 @@ class Project:
                 for name, model in self.devices.items()
                 if model.tier
             },
+            classes={name: _sizing_class(model) for name, model in self.devices.items() if model.sizing_class},
             worlds={name: str(self.world(name)) for name in servers},
             binaries={name: self.identity.cell(name, captured=True) for name in servers},
             missing_servers=dict(self.missing_servers),
@@ -206,6 +207,17 @@ class Project:
     def save(self, path: Path = PLAN_PATH) -> None:
         """Writes the plan file."""
         write_plan(path, self.plan)
+
+
+def _sizing_class(model: device.DeviceModel) -> SizingClass:
+    read_ns, write_ns, flush_ns = device.mean_latencies_ns(model)
+    return SizingClass(
+        description=model.description,
+        source=model.source,
+        read_latency_ns=read_ns,
+        write_latency_ns=write_ns,
+        flush_latency_ns=flush_ns,
+    )
 
 
 def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, str]) -> dict[str, str]:

@@ -115,7 +115,7 @@ def arms_at(config: Config, arms: Sequence[Arm]) -> list[Arm]:
 
 
 def _controls(arms: Sequence[Arm]) -> list[Arm]:
-    return [arm for arm in _switchback(arms) if arm.role not in ("dose", "treatment") or arm.positive_for is not None]
+    return [arm for arm in _switchback(arms) if arm.role not in ("dose", "treatment") or arm.positive_for]
 
 
 def _switchback(arms: Sequence[Arm]) -> list[Arm]:

@@ -155,7 +155,7 @@ class Runs:
 
         Raises TickdiskError if there is no such arm.
         """
-        return self._first((arm.arm for arm in self.arms if arm.positive_for == metrics), f"{metrics} in the column positive_for")
+        return self._first((arm.arm for arm in self.arms if metrics in arm.positive_for), f"{metrics} in the column positive_for")
 
     def _first(self, arms: Iterator[str], wanted: str) -> str:
         found = next(arms, None)

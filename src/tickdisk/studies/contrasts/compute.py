@@ -194,7 +194,7 @@ def _roles(
 ) -> stats.Roles:
     fixed = data.decision.confirmatory
     # A delay of answers must not reach ticks. Their claims about it are decided like those about the doses.
-    claimed = [arm.arm for arm in data.arms if arm.role in ("dose", "treatment") or arm.action_delay_ms is not None]
+    claimed = [arm.arm for arm in data.arms if arm.role in ("dose", "treatment") or arm.delays_only_actions]
     keys = [(fixed.tick_metric, fixed.arm), (f"{fixed.action}_mean_ms", fixed.arm)]
     if controlled_by is None:
         sham = next((arm.arm for arm in data.arms if arm.role == "sham"), None)

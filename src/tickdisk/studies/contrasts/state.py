@@ -116,15 +116,17 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
 
     `words` has the statements: "ticks" and "actions" for the positive control of each kind of metric, "null", "sham" and "apart".
     """
-    delays = {arm.arm: arm.tick_delay_ms or arm.action_delay_ms for arm in effects.data.arms}
-    held = next((arm.arm for arm in effects.data.arms if arm.action_delay_ms is not None), None)
+    arms_by_name = {arm.arm: arm for arm in effects.data.arms}
+    held = next((arm.arm for arm in effects.data.arms if arm.delays_only_actions), None)
     for metric, title in effects.metrics.items():
         arms = {"positive": effects.roles.positive[metric], "null": effects.roles.null, "sham": effects.roles.sham}
         arms["apart"] = held if effects.kind(metric) == "ticks" else None
         for role, arm in arms.items():
-            if arm is None or arm not in delays:
+            if arm is None or arm not in arms_by_name:
                 continue  # A control of another experiment is stated there.
-            question = words[effects.kind(metric) if role == "positive" else role].format(metric=title, delay=delays[arm])
+            kind = effects.kind(metric)
+            delay_ms = arms_by_name[arm].delay_ms("actions" if role == "apart" else kind)
+            question = words[kind if role == "positive" else role].format(metric=title, delay=delay_ms)
             state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
 
 
