@@ -91,7 +91,8 @@ class DeviceModel(ModelPart):
             raise ValueError("a device with seek needs channels: 1 and a bandwidth, because bytes pass under its one arm")
         if (self.tier or self.sizing_class) and not _TIER_NAME.fullmatch(self.name):
             raise ValueError(
-                f"the name of a tier or of a sizing class has small letters, digits and _ only, because facts are named after it: {self.name}"
+                "the name of a tier or of a sizing class has small letters, digits and _ only, because facts are named after it: "
+                f"{self.name}"
             )
         return self
 
