@@ -13,7 +13,7 @@ from tickdisk.device import NO_DELAY, load_devices
 from tickdisk.experiment import Arm, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.manifest import Attempt, LifeRecord, write_manifest
-from tickdisk.project import read_plan, write_plan
+from tickdisk.project import SizingClass, read_plan, sizing_classes, write_plan
 
 SECOND = 1_000_000_000
 BASE_MS, PER_MS = 100.0, 5.0
@@ -26,10 +26,16 @@ GapOf = Callable[[str, int], float]
 LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "action_delay": 0.1, "hdd": 6.0}
 LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
-OPS_MS = {arm: (ms, ms, ms) for arm, ms in LATENCY_MS.items()}
+OPS_MS: dict[str, tuple[float, ...]] = {arm: (ms, ms, ms) for arm, ms in LATENCY_MS.items()}
 """Latencies of reads, writes and flushes by arm."""
+TAPE = SizingClass(description="tape", source="ours", read_latency_ns=2e7, write_latency_ns=2e7, flush_latency_ns=2e7)
+CLASSES = {**sizing_classes(load_devices(Path("data/devices.yaml"))), "tape": TAPE}
+"""Classes of disks. The last is slower than every dose."""
+HELD_OUT = {"hard_disk": "hdd_7200rpm", "gp3_volume": "gp3"}
+"""Classes of disks that run live, by arm."""
+OPS_MS |= {arm: tuple(ns / 1e6 for ns in CLASSES[name].latencies_ns) for arm, name in HELD_OUT.items()}
 OPS_MS |= {"reads_6ms": (6, 0.1, 0.1), "writes_6ms": (0.1, 6, 0.1), "flushes_6ms": (0.1, 0.1, 6), "all_6ms": (6, 6, 6)}
-LATENCY_MS |= {arm: reads for arm, (reads, _, _) in OPS_MS.items()}
+LATENCY_MS |= {arm: own[0] for arm, own in OPS_MS.items()}
 REALISED_MS = 0.01
 """Calibration found every device so much slower than its model."""
 REQUESTS = 30
@@ -151,7 +157,7 @@ def write_runs(
         write_manifest(folder / cell.hash, manifest)
     path = folder / "plan.json"
     before = read_plan(path).cells if path.exists() else ()
-    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)], arms=tuple(arms)))
+    write_plan(path, plan_of(config, [*before, *(cell.row for cell in cells)], arms=tuple(arms), classes=CLASSES))
     return path
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from evidence_of import ASKED, STUDIES, evidence_of
 
+from tickdisk.project import SizingClass
 from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentences
 from tickdisk.report.evidence import Evidence
 from tickdisk.stats import TooFew, Word
@@ -19,7 +20,7 @@ EFFECT = Effect("6 ms of storage latency instead of 0.1 ms", "the longest tick g
 
 
 def answered(evidence: Evidence) -> Answers:
-    return answer(evidence, ASKED, "Luanti", TIERS, 0.2)
+    return answer(evidence, ASKED, "Luanti", TIERS, 0.2, {})
 
 
 def said(evidence: Evidence) -> dict[str, str]:
@@ -101,39 +102,33 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("good", "hurts", "disk", "words"),
+    ("good", "hurts", "words"),
     [
         (
             1.02,
             6.01,
-            "cloud volume (1 ms)",
             "is shown to stay at most 20 % above its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
         ),
         (
             12.1,
             None,
-            "hard disk (6 ms)",
             "is shown to stay at most 20 % above its baseline up to 12.1 ms, and is not shown to exceed that at any",
         ),
         (
             None,
             1.02,
-            "none is shown to be",
             "is not shown to stay at most 20 % above its baseline at any latency tried, and exceeds that from 1.02 ms on",
         ),
         (
             None,
             None,
-            "not known",
             "is not shown to stay at most 20 % above its baseline at any latency tried, and is not shown to exceed that at any",
         ),
     ],
 )
-def test_the_sizing_table_names_the_slowest_disk_that_is_good(
-    good: float | None, hurts: float | None, disk: str, words: str
-) -> None:
+def test_the_sizing_table_says_which_latency_is_good(good: float | None, hurts: float | None, words: str) -> None:
     found = answered(evidence_of(good=good, hurts=hurts))
-    assert {row.disk for row in found.sizing if row.study == "switchback"} == {disk}
+    assert {row.disk for row in found.sizing} == {"not measured"}
     text = next(each.sentence for each in found.answers if each.id == "latency")
     check(text)
     assert words in text
@@ -222,8 +217,46 @@ def test_the_sizing_table_says_for_how_many_players_it_holds_and_what_one_more_c
     check(found.advice)
 
 
+def with_classes(good: int | None, slowest: str) -> Evidence:
+    """Returns evidence in which reads, writes and flushes were measured apart."""
+    own = Statement("operations.luanti")
+    own.word("title", "Luanti", source="manifests")
+    for metric in ("gap_mean", "gap_max", "teleport_mean"):
+        if good is not None:
+            own.fact(f"classes_good.{metric}", good, "classes", source="bounds")
+        if slowest:
+            own.word(f"slowest_class.{metric}", slowest, source="bounds")
+        own.word(f"class_answer.{metric}.gp3", "slow" if metric == "gap_max" else "good", source="bounds")
+        own.word(f"class_answer.{metric}.st1_1tib", "open", source="bounds")
+    evidence = evidence_of()
+    return replace(evidence, facts={**evidence.facts, **own.facts})
+
+
+@pytest.mark.parametrize(
+    ("good", "slowest", "disk"),
+    [(2, "gp3", "gp3 volume"), (0, "", "none is shown to be"), (None, "", "not decided")],
+)
+def test_the_sizing_table_names_the_slowest_class_that_is_good(good: int | None, slowest: str, disk: str) -> None:
+    rows = answered(with_classes(good, slowest)).sizing
+    assert {row.disk for row in rows if row.study == "switchback"} == {disk}
+    assert {row.disk for row in rows if row.study == "join_burst"} == {"not measured"}
+
+
+def test_the_answer_about_a_class_is_the_worst_of_its_metrics() -> None:
+    own: dict[str, Any] = {"description": "a volume", "source": "ours", "write_latency_ns": 2e6, "flush_latency_ns": 0.0}
+    classes = {name: SizingClass(read_latency_ns=ns, **own) for name, ns in (("st1_1tib", 9e6), ("gp3", 1e6), ("hdd", 2e6))}
+    rows = answer(with_classes(1, "gp3"), ASKED, "Luanti", TIERS, 0.2, classes).classes
+    assert [(row.name, row.read_ms) for row in rows] == [("gp3 volume", 1.0), ("hard disk", 2.0), ("st1 volume", 9.0)]
+    assert [[each.text for each in row.servers] for row in rows] == [
+        ["too slow: longest tick gap of an epoch"],
+        [],
+        ["not decided"],
+    ]
+    assert answer(evidence_of(), ASKED, "Luanti", TIERS, 0.2, classes).classes == ()
+
+
 def test_a_scale_that_decides_nothing_says_so_once() -> None:
     found = answered(evidence_of(comparison="not valid", good=None, hurts=None))
-    told = {(row.good_up_to, row.suffers_from, row.disk, row.is_decided) for row in found.sizing}
-    assert told == {(*["not decided"] * 3, False)}
+    told = {(row.good_up_to, row.suffers_from, row.is_decided) for row in found.sizing}
+    assert told == {(*["not decided"] * 2, False)}
     assert next(each.sentence for each in found.answers if each.id == "latency").count("not decided at this scale") == 1

@@ -160,7 +160,7 @@ def answered(changed: dict[str, list[Cause]]) -> Answers:
         for name, claim in evidence.claims.items()
     }
     assert changed.keys() <= claims.keys()
-    return answer(replace(evidence, claims=claims), ASKED, "Luanti", {"SATA SSD": 0.1, "hard disk": 6.0}, 0.2)
+    return answer(replace(evidence, claims=claims), ASKED, "Luanti", {"SATA SSD": 0.1, "hard disk": 6.0}, 0.2, {})
 
 
 def sentence(answers: Answers, question: str) -> str:
@@ -207,7 +207,7 @@ def test_stalls_that_are_not_judged_say_why(cause: Cause, words: str) -> None:
 def test_late_time_without_a_verdict_says_why(cause: Cause, words: str) -> None:
     evidence = evidence_of()
     claims = {**evidence.claims, "inside_tick.explained": claim_of(cause)}
-    found = answer(replace(evidence, claims=claims), ASKED, "Luanti", {}, 0.2)
+    found = answer(replace(evidence, claims=claims), ASKED, "Luanti", {}, 0.2, {})
     assert f"ticks were late.{words}" in sentence(found, "blame")
 
 
@@ -221,22 +221,26 @@ def test_late_time_without_a_verdict_says_why(cause: Cause, words: str) -> None:
 )
 def test_a_method_that_cannot_be_recommended_says_why(cause: Cause, words: str) -> None:
     evidence = evidence_of()
-    found = answer(replace(evidence, claims={**evidence.claims, "store.calibrated": claim_of(cause)}), ASKED, "Luanti", {}, 0.2)
+    found = answer(
+        replace(evidence, claims={**evidence.claims, "store.calibrated": claim_of(cause)}), ASKED, "Luanti", {}, 0.2, {}
+    )
     assert sentence(found, "saving").endswith(words)
 
 
 def test_answers_name_the_arms_of_the_plan() -> None:
     asked = replace(ASKED, slow=None, burst=None)
     evidence = evidence_of(without=["switchback", "join_burst"])
-    found = answer(evidence, asked, "Luanti", {}, 0.2)
+    found = answer(evidence, asked, "Luanti", {}, 0.2, {})
     assert found.brief.startswith("On Luanti, the effect of storage latency on the longest tick gap of an epoch was not measured")
     slow, baseline = ASKED.slow, ASKED.baseline
     assert slow is not None
     assert baseline is not None
     asked = replace(ASKED, slow=slow.model_copy(update={"latency_us": 2500.0}))
-    assert " of 2.5 ms of storage latency instead of 0.1 ms " in answer(evidence, asked, "Luanti", {"SATA SSD": 0.1}, 0.2).brief
+    assert (
+        " of 2.5 ms of storage latency instead of 0.1 ms " in answer(evidence, asked, "Luanti", {"SATA SSD": 0.1}, 0.2, {}).brief
+    )
     asked = replace(ASKED, baseline=baseline.model_copy(update={"device": "mydisk.yaml"}))
-    assert " instead of the latency of mydisk.yaml " in answer(evidence, asked, "Luanti", {}, 0.2).brief
+    assert " instead of the latency of mydisk.yaml " in answer(evidence, asked, "Luanti", {}, 0.2, {}).brief
 
 
 def test_words_of_verdicts_are_those_of_both_kinds_of_claim() -> None:

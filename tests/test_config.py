@@ -114,7 +114,7 @@ HEADER = (
         ("switchback\ta\tluanti\tbaseline\tsata_ssd\t\t\t\t\tdtrace\tx\n", r"e.tsv, line 2: capture = 'dtrace'"),
         ("switchback\ta\tluanti\tdelay\tsata_ssd\t\t0\t\tticks\t\tx\n", r"e.tsv, line 2: tick_delay_ms = '0'"),
         ("switchback\ta\tluanti\tdelay\tsata_ssd\t\t\t-9\tactions\t\tx\n", r"e.tsv, line 2: action_delay_ms = '-9'"),
-        ("switchback\ta\tluanti\tdose\tsata_ssd\t\t\t\tjoins\t\tx\n", r"e.tsv, line 2: positive_for = 'joins'"),
+        ("switchback\ta\tluanti\tdose\tsata_ssd\t\t\t\tjoins\t\tx\n", r"e.tsv, line 2: positive_for.0 = 'joins'"),
         ("switchback\ta\t \tbaseline\tsata_ssd\t\t\t\t\t\tx\n", r"e.tsv, line 2: servers = ' '"),
         ("switchback\ta\tluanti\tnull\tsata_ssd\t\t\t\t\t\tx\n" * 2, r"names the arm a twice"),
     ],

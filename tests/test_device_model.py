@@ -258,7 +258,7 @@ def test_what_is_no_text_is_no_description(tmp_path: Path) -> None:
 def test_the_name_of_a_tier_can_be_part_of_a_fact_s_name(name: str) -> None:
     values = {"read_latency_ns": 1, "write_latency_ns": 1, "flush_latency_ns": 1}
     assert DeviceModel(name=name, **values).name == name
-    with pytest.raises(ValueError, match="the name of a tier has small letters"):
+    with pytest.raises(ValueError, match="the name of a tier or of a sizing class has small letters"):
         DeviceModel(name=name, tier=True, **values)
 
 

@@ -9,8 +9,8 @@ from tickdisk.project.built import TOOLCHAINS, Toolchains
 from tickdisk.project.claim import claim
 from tickdisk.project.failures import failures
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
-from tickdisk.project.plan import KeptPlan, Plan, read_plan, scale_of, write_plan
-from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, left_out
+from tickdisk.project.plan import KeptPlan, Plan, SizingClass, read_plan, scale_of, write_plan
+from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, left_out, sizing_classes
 from tickdisk.project.sweep import POINTS, SWEEPS, Point, read_points
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Plan",
     "Point",
     "Project",
+    "SizingClass",
     "Toolchains",
     "claim",
     "failures",
@@ -34,5 +35,6 @@ __all__ = [
     "read_plan",
     "read_points",
     "scale_of",
+    "sizing_classes",
     "write_plan",
 ]

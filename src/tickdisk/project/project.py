@@ -177,7 +177,7 @@ class Project:
                 for name, model in self.devices.items()
                 if model.tier
             },
-            classes={name: _sizing_class(model) for name, model in self.devices.items() if model.sizing_class},
+            classes=sizing_classes(self.devices),
             worlds={name: str(self.world(name)) for name in servers},
             binaries={name: self.identity.cell(name, captured=True) for name in servers},
             missing_servers=dict(self.missing_servers),
@@ -209,15 +209,15 @@ class Project:
         write_plan(path, self.plan)
 
 
-def _sizing_class(model: device.DeviceModel) -> SizingClass:
-    read_ns, write_ns, flush_ns = device.mean_latencies_ns(model)
-    return SizingClass(
-        description=model.description,
-        source=model.source,
-        read_latency_ns=read_ns,
-        write_latency_ns=write_ns,
-        flush_latency_ns=flush_ns,
-    )
+def sizing_classes(devices: Mapping[str, device.DeviceModel]) -> dict[str, SizingClass]:
+    """Returns the classes of disks among some devices, by name, with the mean latencies that their models give."""
+    classes = {}
+    for name, model in devices.items():
+        if model.sizing_class:
+            read_ns, write_ns, flush_ns = device.mean_latencies_ns(model)
+            latencies = {"read_latency_ns": read_ns, "write_latency_ns": write_ns, "flush_latency_ns": flush_ns}
+            classes[name] = SizingClass(description=model.description, source=model.source, **latencies)
+    return classes
 
 
 def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, str]) -> dict[str, str]:

@@ -53,7 +53,8 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
     evidence = Evidence.collect(folders, [state_setup(plan, results)], missing)
     evidence.save(results)
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    answers = answer(evidence, Asked.of(plan), SERVERS[plan.config.server].title, tiers, plan.config.decision.margin)
+    title, margin = SERVERS[plan.config.server].title, plan.config.decision.margin
+    answers = answer(evidence, Asked.of(plan), title, tiers, margin, plan.classes)
     record.write(results / ANSWERS, answers)
 
 

@@ -29,8 +29,18 @@ from tickdisk.stats.causes import (
     Undecided,
     Word,
 )
-from tickdisk.stats.contrast import Contrast, contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
+from tickdisk.stats.contrast import (
+    Contrast,
+    contrast,
+    contrast_between,
+    contrasts,
+    life_contrasts,
+    life_log_ratios,
+    sensitivity,
+    widest,
+)
 from tickdisk.stats.decide import (
+    Controls,
     DecisionPlan,
     Key,
     Roles,
@@ -63,6 +73,7 @@ __all__ = [
     "Contrast",
     "ControlFailed",
     "ControlUndecided",
+    "Controls",
     "DecisionPlan",
     "FewerThanPlanned",
     "FilesUnknown",
@@ -92,6 +103,7 @@ __all__ = [
     "block_length",
     "causes_of",
     "contrast",
+    "contrast_between",
     "contrasts",
     "decide",
     "detectable_ratio",
@@ -116,4 +128,5 @@ __all__ = [
     "slope",
     "stationary_indices",
     "verdict",
+    "widest",
 ]

@@ -1,5 +1,6 @@
 """Contrasts of server lives: the effect of an arm against its baseline, and the t tests that it is judged by."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, nan
 
@@ -122,6 +123,48 @@ def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Con
     p_equivalent[equal] = np.abs(mean[equal]) >= limit
     columns = np.column_stack([ends, p, p_equivalent, sd])
     return [Contrast(n, *row) for row in columns.tolist()]
+
+
+def contrast_between(log_ratios: ArrayLike, others: ArrayLike, *, margin: float, alpha: float) -> Contrast:
+    """Tests whether an effect differs from another one that other lives show, by Welch's t test for unequal variances.
+
+    Both arrays have one finite log ratio for each life, in the shape (n,). The ratio of the result is that of the first effect to
+    the second. Its n is the smaller of both, and its `sd_log` is NaN. With fewer than two lives on a side, the rest is NaN.
+    """
+    first, second = np.asarray(log_ratios, dtype=float), np.asarray(others, dtype=float)
+    n = min(first.size, second.size)
+    centre = float(first.mean() - second.mean()) if n else nan
+    if n < 2:  # noqa: PLR2004 - a spread needs two
+        return Contrast(n, exp(centre), nan, nan, nan, nan, nan, nan, nan)
+    limit = log(1 + margin)
+
+    def p_of(shift: float, alternative: str) -> float:
+        return float(stats.ttest_ind(first - shift, second, equal_var=False, alternative=alternative).pvalue)
+
+    tested = stats.ttest_ind(first, second, equal_var=False)
+    wide, narrow = (tested.confidence_interval(level) for level in (1 - alpha, 1 - 2 * alpha))
+    ends = np.exp([centre, wide.low, wide.high, narrow.low, narrow.high]).tolist()
+    return Contrast(n, *[*ends, float(tested.pvalue), max(p_of(-limit, "greater"), p_of(limit, "less")), nan])
+
+
+def widest(effects: Sequence[Contrast], centre: Contrast) -> Contrast:
+    """Returns the contrast `centre` with what is shown whichever of some effects is the true one.
+
+    Its intervals cover those of all effects, and its p values are the largest. If the effects lie on both sides of 1, no
+    difference is shown.
+    """
+    is_one_sided = len({effect.ratio > 1 for effect in effects}) == 1
+    return Contrast(
+        min(effect.n for effect in effects),
+        centre.ratio,
+        min(effect.low for effect in effects),
+        max(effect.high for effect in effects),
+        min(effect.low_one_sided for effect in effects),
+        max(effect.high_one_sided for effect in effects),
+        max(effect.p for effect in effects) if is_one_sided else 1.0,
+        max(effect.p_equivalent for effect in effects),
+        centre.sd_log,
+    )
 
 
 def sensitivity(log_ratios: ArrayLike, *, rng: np.random.Generator) -> Sensitivity:

@@ -217,6 +217,7 @@ def decide(
     obstacles: Sequence[Obstacle] = (),
     obstacles_by_arm: Mapping[str, Sequence[Obstacle]] | None = None,
     unreached: Mapping[str, int] | None = None,
+    lent: Mapping[str, DecisionPlan] | None = None,
 ) -> Verdicts:
     """Decides on every control and every claim of an experiment.
 
@@ -227,9 +228,10 @@ def decide(
     Hochberg's method.
 
     The `obstacles` are causes for which no claim can be decided, and `obstacles_by_arm` has those that concern one arm. The
-    mapping `unreached` has, by arm, the number of lives whose server ended before the arm's turn.
+    mapping `unreached` has, by arm, the number of lives whose server ended before the arm's turn. A control that another
+    experiment lends is decided by the plan of that one, which `lent` has by arm.
     """
-    own, before = obstacles_by_arm or {}, unreached or {}
+    own, before, plans = obstacles_by_arm or {}, unreached or {}, lent or {}
     metrics = list(roles.positive)
     quiet = [arm for arm in (roles.null, roles.sham) if arm is not None]
     control_keys = [(metric, arm) for metric in metrics for arm in quiet]
@@ -242,7 +244,7 @@ def decide(
         stands = [*obstacles, *own.get(key[1], ())]
         verdicts[key] = verdict(
             effects[key],
-            plan,
+            plans.get(key[1], plan),
             family="control",
             minimum=plan.control_minimum,
             obstacles=stands,
@@ -251,7 +253,7 @@ def decide(
         for arm in quiet:
             verdicts[metric, arm] = verdict(
                 effects[metric, arm],
-                plan,
+                plans.get(arm, plan),
                 family="control",
                 obstacles=[*obstacles, *own.get(arm, ())],
                 unreached=before.get(arm, 0),

@@ -111,6 +111,8 @@ class Runs:
         self.config: Config = read.config
         self.server = self.config.server if server is None else server
         self.arms = arms_of(read.arms, experiment, self.server)
+        self.pairs = {(cell.experiment, cell.server) for cell in read.cells}
+        """The experiments of the plan, each with a server on which it runs."""
         self.planned = [cell for cell in read.cells if (cell.experiment, cell.server) == (experiment, self.server)]
         folders = [Path(runs) / cell.hash for cell in self.planned]
         self.folders = [folder for folder in folders if has_run(folder)]

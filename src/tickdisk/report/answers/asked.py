@@ -23,6 +23,8 @@ class Asked:
     """Baseline of their experiment."""
     burst: Arm | None
     """Arm of the join burst with the highest latency of its own."""
+    server: str
+    """Name of the server of the studies."""
 
     @classmethod
     def of(cls, plan: KeptPlan) -> "Asked":
@@ -38,4 +40,5 @@ class Asked:
             slow=next((arm for arm in own if arm.arm == fixed.arm), None),
             baseline=next((arm for arm in own if arm.role == "baseline"), None),
             burst=max((arm for arm in burst if arm.latency_us is not None), key=lambda arm: arm.latency_us or 0, default=None),
+            server=plan.config.server,
         )

@@ -1,12 +1,13 @@
 """The sizing table, which says up to which storage latency each metric is good and which disk is enough, and its sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tickdisk.foundation.numbers import joined_list, number, percent
 from tickdisk.foundation.record import Record
 from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
 from tickdisk.studies.statement import count_text
+from tickdisk.studies.tiers import tier_name
 
 METRICS = {
     "switchback.gap_mean": "mean tick gap",
@@ -24,6 +25,7 @@ _BY_PLAYERS = f"{PLAY}.gap_max"
 NOT_DECIDED = "not decided"
 _NONE = "no latency tried"
 _NO_CLASS = "none is shown to be"
+_NOT_APART = "not measured"
 
 
 class SizingRow(Record):
@@ -42,7 +44,8 @@ class SizingRow(Record):
     suffers_from: str
     """The lowest latency from which the metric is shown to be worse, as the paper shows it."""
     disk: str
-    """The slowest class of disk that is shown to be good enough."""
+    """The slowest class of disks that is shown to be good enough, if all faster classes are, too. It follows from the effects of
+    reads, writes and flushes, and is known only where these were measured apart."""
     baseline: str
     """The metric at the baseline's latency."""
     effect: str
@@ -60,21 +63,22 @@ class SizingRow(Record):
     """Whether this run could decide about the metric."""
 
 
-def sizing(evidence: Evidence, server: str, tiers: Mapping[str, float], prefix: str = "") -> list[SizingRow]:
+def sizing(evidence: Evidence, server: str, key: str, prefix: str = "") -> list[SizingRow]:
     """Returns a row of the sizing table for each metric of `METRICS` whose experiment ran on one server.
 
-    `server` is the server's name in prose. `tiers` has the nominal latency in ms of each class of disk, by its name in prose.
-    `prefix` is the beginning of the names of the server's facts, and empty for the server that the studies are about.
+    `server` is the server's name in prose, and `key` its name in the names of facts. `prefix` is the beginning of the names of
+    the server's facts, and empty for the server that the studies are about.
     """
     return [
-        _row(evidence, server, prefix, name, title, tiers)
+        _row(evidence, server, key, prefix, name, title)
         for name, title in METRICS.items()
         if f"{prefix}{name}_baseline" in evidence.facts
     ]
 
 
-def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, tiers: Mapping[str, float]) -> SizingRow:
+def _row(evidence: Evidence, server: str, key: str, prefix: str, name: str, title: str) -> SizingRow:
     study, _, metric = name.partition(".")
+    disk = _disk(evidence, key, metric) if study == PLAY else _NOT_APART
     per_player = _per_player(evidence, prefix) if name == _BY_PLAYERS else ""
     name, own = f"{prefix}{name}", f"{prefix}{study}"
     players = evidence.facts.get(f"setup.{own}.players")
@@ -84,7 +88,6 @@ def _row(evidence: Evidence, server: str, prefix: str, name: str, title: str, ti
     is_decided = claim.verdict != "not valid"
     good, hurts = (evidence.value(f"{name}_{bound}") if is_decided else None for bound in ("good_up_to", "hurts_from"))
     nothing = _NONE if is_decided else NOT_DECIDED
-    disk = _disk(None if good is None else _nominal_ms(evidence, own, good), hurts, tiers) if is_decided else nothing
     return SizingRow(
         server=server,
         study=study,
@@ -134,27 +137,12 @@ def largest_dose(evidence: Evidence, effect: str) -> str:
     return evidence.short(f"{ratio.rpartition('.')[0]}.latency.{arm}")
 
 
-def _nominal_ms(evidence: Evidence, study: str, good_ms: float) -> float:
-    """Returns the nominal latency of the slowest arm whose dose is shown to be good, because the latencies of tiers are nominal.
-
-    The bound `good_ms` is a dose, that is a realised latency.
-    """
-    doses = [name.rpartition(".")[2] for name in evidence.facts if name.startswith(f"{study}.dose.")]
-    nominal = [
-        evidence.value(f"{study}.latency.{arm}") for arm in doses if (evidence.value(f"{study}.dose.{arm}") or 0) <= good_ms
-    ]
-    return max(latency for latency in nominal if latency is not None)
-
-
-def _disk(good_ms: float | None, hurts_ms: float | None, tiers: Mapping[str, float]) -> str:
-    """Returns the slowest tier whose nominal latency is not above the latency that is shown to be good, in words."""
-    if good_ms is None:
-        return _NO_CLASS if hurts_ms is not None else "not known"
-    enough = {name: latency for name, latency in tiers.items() if latency <= good_ms}
-    if not enough:
-        return _NO_CLASS
-    slowest = max(enough, key=lambda name: enough[name])
-    return f"{slowest} ({number(enough[slowest])} ms)"
+def _disk(evidence: Evidence, server: str, metric: str) -> str:
+    """Returns the slowest class of disks that is good enough for a metric of steady play, in words."""
+    good, slowest = (evidence.facts.get(f"operations.{server}.{name}.{metric}") for name in ("classes_good", "slowest_class"))
+    if slowest is not None:
+        return tier_name(slowest.text)
+    return _NO_CLASS if good is not None else NOT_DECIDED if f"operations.{server}.title" in evidence.facts else _NOT_APART
 
 
 def sentences_of_metrics(evidence: Evidence, rows: Sequence[SizingRow], margin: float) -> str:

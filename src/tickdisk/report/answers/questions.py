@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from tickdisk.experiment import JOIN_BURST, Arm
 from tickdisk.foundation.numbers import number
 from tickdisk.foundation.record import Record
+from tickdisk.project import SizingClass
 from tickdisk.report.answers.asked import Asked
+from tickdisk.report.answers.classes import ClassRow, class_rows
 from tickdisk.report.answers.dose import (
     METRICS,
     PLAY,
@@ -50,6 +52,8 @@ class Answers(Record):
     """The questions of the paper, each with its answer."""
     sizing: tuple[SizingRow, ...]
     """The rows of the table that says which disk is good enough. The list is empty if its experiments did not run."""
+    classes: tuple[ClassRow, ...] = ()
+    """The classes of disks with the answer on each server. The list is empty if operations were not measured apart."""
     missing: Mapping[str, str]
     """The studies that are missing, as in `missing.json`."""
 
@@ -361,20 +365,29 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[Context], str]]] = {
 """The questions by name, each with the function that answers it, in the order of the paper's sections."""
 
 
-def answer(evidence: Evidence, asked: Asked, server: str, tiers: Mapping[str, float], margin: float) -> Answers:
+def answer(
+    evidence: Evidence,
+    asked: Asked,
+    server: str,
+    tiers: Mapping[str, float],
+    margin: float,
+    classes: Mapping[str, SizingClass],
+) -> Answers:
     """Answers the questions of the paper from the facts and claims of a run. If a study did not run, its answer says so.
 
     `asked` says which claims and arms the plan is about, and `server` is the name in prose of its server. `tiers` has the nominal
-    latency in ms of each class of disks, by its name in prose. `margin` is a ratio less 1.
+    latency in ms of each tier, by its name in prose. `margin` is a ratio less 1. `classes` are the classes of disks by name.
     """
     others = other_servers(evidence)
-    context = Context(evidence, asked, server, tiers, sizing(evidence, server, tiers), margin, others)
-    rows = [row for prefix, title in others.items() for row in sizing(evidence, title, tiers, prefix)]
+    context = Context(evidence, asked, server, tiers, sizing(evidence, server, asked.server), margin, others)
+    rows = [row for prefix, title in others.items() for row in sizing(evidence, title, prefix.split(".")[1], prefix)]
     advice = _advice(context)
+    servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
         brief=f"{_effects(context)} {advice}",
         advice=advice,
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
         sizing=(*context.sizing, *rows),
+        classes=tuple(class_rows(evidence, classes, servers)) if f"operations.{asked.server}.title" in evidence.facts else (),
         missing=dict(evidence.missing),
     )

@@ -164,7 +164,9 @@ def compute(
         contrasts = {
             key: stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha) for key, values in logs.items()
         }
-        return Effects(logs, contrasts, stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached))
+        plans = {} if controlled_by is None else {arm: controlled_by.plan for _, arm in lent}
+        decided = stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached, lent=plans)
+        return Effects(logs, contrasts, decided)
 
     table = pd.concat(tables, ignore_index=True)
     clean = table[~table["marked"]]

@@ -3,9 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from tickdisk import stats
+from tickdisk.experiment import JOIN_BURST, SWITCHBACK
 from tickdisk.foundation.numbers import number
 from tickdisk.studies.contrasts.compute import Contrasts
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+
+_SIZING = (SWITCHBACK.name, JOIN_BURST.name)
+"""The experiments whose metrics are rows of the sizing table."""
 
 
 def dose_arms(effects: Contrasts, *roles: str) -> list[str]:
@@ -13,15 +17,26 @@ def dose_arms(effects: Contrasts, *roles: str) -> list[str]:
     return sorted((arm.arm for arm in effects.data.arms if arm.role in roles), key=effects.data.dose_ms)
 
 
+def sizing_rows(effects: Contrasts) -> int:
+    """Returns the number of rows of the sizing table, which has all metrics of its experiments on every server."""
+    return len(effects.metrics) * sum(experiment in _SIZING for experiment, _ in effects.data.pairs)
+
+
 def dose_bounds(effects: Contrasts, arms: Sequence[str]) -> dict[str, stats.Bounds]:
     """Tests for each metric up to which dose it is good and from which dose it suffers, by fixed-sequence tests.
 
     A metric is good at a dose if its ratio to the baseline is shown to lie below 1 + margin. It suffers if the ratio is shown to
-    lie above that. Both bounds are in ms of realised latency, and None if no dose is shown to satisfy them. `arms` is not empty.
+    lie above that. Both bounds are in ms of realised latency, and None if no dose is shown to satisfy them. The level is shared
+    among the rows of the sizing table (Bonferroni), so that all its bounds hold together. `arms` is not empty.
     """
+    alpha = effects.plan.alpha / sizing_rows(effects)
+
+    def shared(metric: str, arm: str) -> stats.Contrast:
+        return stats.contrast(effects.outcome.logs[metric, arm].to_numpy(float), margin=effects.margin, alpha=alpha)
+
     return {
         metric: stats.dose_bounds(
-            [(effects.data.dose_ms(arm), effects.outcome.contrasts[metric, arm]) for arm in arms],
+            [(effects.data.dose_ms(arm), shared(metric, arm)) for arm in arms],
             margin=effects.margin,
             undecided=effects.outcome.decision.controls[metric].undecided,
         )
@@ -54,7 +69,10 @@ def state_doses(
     obstacles = [*few, *others]
     words = [f"{each.n} lives of the {each.needed} that a verdict needs" for each in few]
     words += [each.sentence for each in others]
-    source = f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g}"
+    rows = sizing_rows(effects)
+    source = (
+        f"fixed-sequence tests over {lives} lives, one-sided at {plan.alpha:g} for all {rows} rows of the sizing table together"
+    )
     for key, value, note in (
         ("good_up_to", good_up_to, f"largest latency at which the {title} is shown to be at most {effects.margin:.0%} longer"),
         (

@@ -125,7 +125,7 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
             if arm is None or arm not in arms_by_name:
                 continue  # A control of another experiment is stated there.
             kind = effects.kind(metric)
-            delay_ms = arms_by_name[arm].delay_ms("actions" if role == "apart" else kind)
+            delay_ms = arms_by_name[arm].delay_ms("ticks" if role != "apart" and kind == "ticks" else "actions")
             question = words[kind if role == "positive" else role].format(metric=title, delay=delay_ms)
             state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
 

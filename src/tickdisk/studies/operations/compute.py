@@ -13,15 +13,12 @@ from tickdisk.experiment import INSIDE_TICK, OPERATIONS, Arm
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import has_run
-from tickdisk.project import read_plan
+from tickdisk.project import SizingClass, read_plan
 from tickdisk.studies import contrasts
+from tickdisk.studies.operations.classes import ClassEffect, class_effects
+from tickdisk.studies.operations.kinds import ALL, KINDS, SUM
 from tickdisk.studies.runs import LifeTables, Runs
 from tickdisk.studies.switchback.compute import compute as compute_switchback
-
-KINDS = {"read": "reads", "write": "writes", "flush": "flushes"}
-"""Operations, as the log of the device names them, with their words."""
-ALL, SUM = "all", "sum"
-"""Names of the effect of all operations together, and of the sum of their effects, beside the operations."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,8 @@ class Part:
     title: str
     """Name of the server for people."""
     effects: contrasts.Contrasts
+    doses: contrasts.Contrasts
+    """Those of the switchback on the same server."""
     arms: Mapping[str, str]
     """Names of the arms by operation, and under `ALL` the one in which all are slow."""
     more_ms: float
@@ -70,6 +69,8 @@ class Part:
     are medians over the epochs of the arm."""
     waited: Waited | None
     """None if no life of the server was captured."""
+    classes: Mapping[tuple[str, str], ClassEffect]
+    """The metrics on classes of disks, by metric and class, with the fastest class first."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Results:
     """The experiment on every server on which it ran, with the server of the other studies first."""
 
     parts: Sequence[Part]
+    classes: Mapping[str, SizingClass]
+    """The classes of disks, by name."""
 
 
 def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
@@ -98,15 +101,24 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             plan, runs=runs, server=server, tick_metric=tick_metric, action=action, margin=margin, seed=seed
         )
         waited = _waited(Runs(plan, runs, INSIDE_TICK.name, server)) if server in captured else None
-        parts.append(_part(Runs(plan, runs, OPERATIONS.name, server), control.contrasts, waited, margin, seed))
-    return Results(sorted(parts, key=lambda part: part.server != planned.config.server))
+        data = Runs(plan, runs, OPERATIONS.name, server)
+        parts.append(_part(data, control.contrasts, waited, planned.classes, len(ran), margin, seed))
+    return Results(sorted(parts, key=lambda part: part.server != planned.config.server), planned.classes)
 
 
 def _has_run(runs: str, cell: PlannedCell, experiment: str) -> bool:
     return cell.experiment == experiment and has_run(Path(runs) / cell.hash)
 
 
-def _part(data: Runs, control: contrasts.Contrasts, waited: Waited | None, margin: float | None, seed: int | None) -> Part:
+def _part(
+    data: Runs,
+    control: contrasts.Contrasts,
+    waited: Waited | None,
+    classes: Mapping[str, SizingClass],
+    servers: int,
+    margin: float | None,
+    seed: int | None,
+) -> Part:
     lives, tau_ns = list(data.lives()), data.design(OPERATIONS).tau_ns
     effects = contrasts.compute(
         OPERATIONS.name,
@@ -126,6 +138,7 @@ def _part(data: Runs, control: contrasts.Contrasts, waited: Waited | None, margi
         data.server,
         data.manifests[0].server.title,
         effects,
+        control,
         arms,
         data.latency_ms(arms[ALL]) - data.latency_ms(effects.baseline),
         {metric: float(own["baseline"].mean()) for metric, own in values.items()},
@@ -133,6 +146,7 @@ def _part(data: Runs, control: contrasts.Contrasts, waited: Waited | None, margi
         _together(effects, values),
         _met(lives, [arm.arm for arm in data.arms]),
         waited,
+        class_effects(effects, control, values, classes, rows=servers * len(values)),
     )
 
 

@@ -7,10 +7,20 @@ import pandas as pd
 
 from tickdisk import plot
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.numbers import interval, number
+from tickdisk.foundation.numbers import interval, number, with_interval
 from tickdisk.studies import contrasts
-from tickdisk.studies.operations.compute import ALL, KINDS, SUM, Results
+from tickdisk.studies.operations.classes import Answer
+from tickdisk.studies.operations.compute import Results
+from tickdisk.studies.operations.kinds import ALL, KINDS, SUM
+from tickdisk.studies.tiers import tier_name
 
+ANSWERS: Mapping[Answer, str] = {
+    "good": "good enough",
+    "slow": "too slow",
+    "open": "not decided",
+    "outside": "slower than every dose",
+    "not valid": "not valid",
+}
 _LABELS = {"read": "Reads", "write": "Writes", "flush": "Flushes", SUM: "Their sum", ALL: "All together"}
 
 
@@ -119,6 +129,38 @@ def waited(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["server", "operation"])
 
 
+def classes(results: Results) -> pd.DataFrame:
+    """Returns one row per class, server and metric with the predicted and the measured ratio to the baseline, and the answer."""
+    rows = []
+    for part in results.parts:
+        for (metric, name), effect in part.classes.items():
+            predicted, trial = effect.predicted, effect.trial
+            latencies = "/".join(number(ns / 1e6) for ns in results.classes[name].latencies_ns)
+            live = {}
+            if trial is not None:
+                live = {
+                    "predicted interval": interval(*trial.predicted),
+                    "measured": number(trial.measured.ratio, trailing_zeros=True),
+                    "inside": "yes" if trial.is_inside else "no",
+                    "measured over predicted": with_interval(trial.apart.ratio, trial.apart.low, trial.apart.high),
+                    "verdict": trial.verdict.word,
+                }
+            rows.append(
+                {
+                    "class": tier_name(name),
+                    "read/write/flush (ms)": latencies,
+                    "server": part.title,
+                    "metric": part.effects.metrics[metric],
+                    "equivalent (ms)": with_interval(effect.equivalent.ms, effect.equivalent.low_ms, effect.equivalent.high_ms),
+                    "predicted": number(predicted.ratio, trailing_zeros=True),
+                    "bounds": interval(predicted.low_one_sided, predicted.high_one_sided),
+                    **live,
+                    "answer": ANSWERS[effect.answer],
+                }
+            )
+    return pd.DataFrame(rows).fillna("").set_index(["class", "read/write/flush (ms)", "server", "metric"])
+
+
 def runs(results: Results) -> pd.DataFrame:
     """Returns the table of the cells that ran on every server."""
     return pd.concat([contrasts.runs(part.effects).assign(server=part.title) for part in results.parts])
@@ -134,4 +176,5 @@ TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "added": added_table,
     "together": together,
     "waited": waited,
+    "classes": classes,
 }

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 
 from tickdisk import stats
-from tickdisk.foundation.numbers import joined_list, number, with_interval
+from tickdisk.foundation.numbers import interval, joined_list, number, with_interval
 from tickdisk.studies import contrasts
-from tickdisk.studies.operations.compute import ALL, KINDS, SUM, Part, Results, Waited
+from tickdisk.studies.operations.classes import Trial, in_sequence
+from tickdisk.studies.operations.compute import Part, Results, Waited
+from tickdisk.studies.operations.kinds import ALL, KINDS, SUM
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+from tickdisk.studies.tiers import tier_name
 
+_ANSWERS = "good, slow, open (neither is shown), outside (slower than every dose), or not valid"
 _WORDS = {**KINDS, ALL: "all operations", SUM: "slow reads, writes and flushes, each alone, summed"}
 
 
@@ -48,6 +52,7 @@ def _state_part(statement: Statement, part: Part) -> None:
             source="verdicts",
             note=f"operations that make the {title} longer if they alone are slow",
         )
+        _state_classes(statement, part, metric)
     if part.waited is not None:
         _state_waited(statement, part.waited)
 
@@ -116,6 +121,69 @@ def _state_together(statement: Statement, part: Part, metric: str) -> None:
         causes=causes,
         effect=f"together_ratio.{name}",
         facts=[f"interaction.{name}", f"added.{name}.{SUM}", f"added.{name}.{ALL}"],
+        n=verdict.n,
+        counted="lives",
+    )
+
+
+def _state_classes(statement: Statement, part: Part, metric: str) -> None:
+    """States the predicted ratio of a metric on each class of disks, the test of each class that ran live, and what is enough."""
+    name, title, effects = fact_name(metric), part.effects.metrics[metric], part.effects
+    source = "latencies of the class, weighted by the effects of reads, writes and flushes, and the doses of the switchback"
+    for (own, device), effect in part.classes.items():
+        if own != metric:
+            continue
+        predicted, disk, equivalent = effect.predicted, tier_name(device), effect.equivalent
+        ends = (equivalent.low_ms, equivalent.high_ms)
+        note = f"latency of all operations at which the {title} is as on the class {disk}"
+        statement.fact(f"equivalent.{name}.{device}", equivalent.ms, "ms", interval=ends, n=predicted.n, source=source, note=note)
+        ends = (predicted.low_one_sided, predicted.high_one_sided)
+        note = (
+            f"{title} on the class {disk} over the baseline, predicted; both bounds hold for all metrics of all servers together"
+        )
+        statement.fact(f"class.{name}.{device}", predicted.ratio, "ratio", interval=ends, n=predicted.n, source=source, note=note)
+        statement.word(f"class_answer.{name}.{device}", effect.answer, source="bounds and controls", note=_ANSWERS)
+        if effect.trial is not None:
+            _state_trial(statement, part, metric, device, effect.trial)
+    slowest = in_sequence(part.classes, metric)
+    if slowest is not None:
+        note = f"slowest class that is good enough for the {title}, if all faster classes are, too"
+        statement.word(f"slowest_class.{name}", slowest, source="bounds and controls", note=note)
+    if part.classes and effects.verdicts[metric, part.arms[ALL]].word != "not valid":
+        statement.fact(
+            f"classes_good.{name}",
+            sum(effect.answer == "good" for (own, _), effect in part.classes.items() if own == metric),
+            "classes",
+            source="bounds and controls",
+            note=f"classes that are shown to be good enough for the {title}",
+        )
+
+
+def _state_trial(statement: Statement, part: Part, metric: str, device: str, trial: Trial) -> None:
+    name, title, disk = fact_name(metric), part.effects.metrics[metric], tier_name(device)
+    measured, apart, verdict = trial.measured, trial.apart, trial.verdict
+    source = "differences within lives, t interval over lives"
+    ends = (measured.low_one_sided, measured.high_one_sided)
+    note = f"{title} on the class {disk} over the baseline, measured; both bounds hold for all metrics of all servers together"
+    statement.fact(f"class_live.{name}.{device}", measured.ratio, "ratio", interval=ends, n=measured.n, source=source, note=note)
+    ends = (apart.low, apart.high)
+    note = f"{title} on the class {disk}: the measured ratio over the predicted one"
+    statement.fact(f"class_apart.{name}.{device}", apart.ratio, "ratio", interval=ends, n=apart.n, source=source, note=note)
+    causes = stats.causes_of(apart, verdict, part.effects.plan)
+    words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
+    low, high = trial.predicted
+    where = "inside" if trial.is_inside else "outside"
+    words.append(f"the measured {number(measured.ratio)} lies {where} the predicted interval {interval(low, high)}")
+    statement.comparison(
+        f"held_out.{name}.{device}",
+        source=THIS_PROJECT,
+        statement=f"{part.title}: {title[:1].upper()}{title[1:]} on the class {disk}, beside the prediction, which leaves "
+        "that class out",
+        verdict=verdict.word,
+        evidence="; ".join([*words, *part.effects.caveats]),
+        causes=causes,
+        effect=f"class_apart.{name}.{device}",
+        facts=[f"class.{name}.{device}", f"class_live.{name}.{device}"],
         n=verdict.n,
         counted="lives",
     )
