@@ -23,8 +23,10 @@ DELAY_MS = 80.0
 HELD_S = 0.3
 """An action takes so much longer while the server holds its answers back."""
 GapOf = Callable[[str, int], float]
-LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "tick_delay": 0.1, "action_delay": 0.1, "hdd": 6.0}
-LATENCY_MS |= dict.fromkeys(("none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
+LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "hdd": 6.0}
+DELAYED, HELD = {"tick_delay", "both_delays"}, {"action_delay", "both_delays"}
+"""Arms in which the probe delays ticks, and in which the server holds its answers back."""
+LATENCY_MS |= dict.fromkeys((*DELAYED, *HELD, "none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
 OPS_MS: dict[str, tuple[float, ...]] = {arm: (ms, ms, ms) for arm, ms in LATENCY_MS.items()}
 """Latencies of reads, writes and flushes by arm."""
@@ -44,7 +46,7 @@ REQUESTS = 30
 
 def linear(arm: str, _: int) -> float:
     """Returns the gap in ms that an arm's latency costs."""
-    return BASE_MS + PER_MS * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
+    return BASE_MS + PER_MS * LATENCY_MS[arm] + (DELAY_MS if arm in DELAYED else 0.0)
 
 
 def tables_of(life: PlannedLife, block: int, gap_ms: GapOf, rng: np.random.Generator) -> dict[str, pd.DataFrame]:
@@ -55,7 +57,7 @@ def tables_of(life: PlannedLife, block: int, gap_ms: GapOf, rng: np.random.Gener
             starts.append(at_s)
             at_s += level / 1000
         for due_s in np.arange(epoch.steady_s, epoch.end_s - 0.5, 0.5).tolist():
-            held_s = HELD_S if epoch.arm == "action_delay" else 0.0
+            held_s = HELD_S if epoch.arm in HELD else 0.0
             actions += [(kind, due_s, due_s + 2 * level / 1000 + held_s) for kind in ("teleport", "join")]
     ns = [round(s * SECOND) + SECOND for s in starts]
     acted = pd.DataFrame(actions, columns=["action", "due_ns", "completed_ns"])

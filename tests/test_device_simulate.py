@@ -314,3 +314,22 @@ def test_the_native_model_takes_all_parameters_and_no_less() -> None:
             _native.simulate({key: value for key, value in values.items() if key != name}, [column] * 4, column, [])
     with pytest.raises(ValueError, match="a row for each request"):
         _native.simulate(values, [column, column, column, np.zeros(2, np.int64)], column, [])
+
+
+@pytest.mark.parametrize("latency_ns", [{"median_ns": 700_000, "p99_ns": 3_000_000}, {"quantiles": [[0, 100_000], [1, 300_000]]}])
+def test_mean_latencies_are_those_of_the_distribution(latency_ns: Any) -> None:
+    """A lognormal latency has the mean median * exp(sigma^2 / 2), and one that is uniform the middle."""
+    drawn = model(latency_ns)
+    read = drawn.read_latency_ns
+    mean_ns = read.median_ns * math.exp(read.sigma**2 / 2) if isinstance(read, device.Lognormal) else 200_000
+    assert device.mean_latencies_ns(drawn, requests=40_000) == pytest.approx((mean_ns, mean_ns, mean_ns), rel=0.04)
+
+
+def test_a_write_into_a_cache_counts_with_what_the_flush_after_it_waits_for() -> None:
+    """At 4 KiB in 41 us, a write of 10 us into the cache delays the flush by the rest. The flush itself takes 1 ms."""
+    cache = device.Cache(bytes=1 << 20, latency_ns=10_000, destage_bytes_per_s=100_000_000)
+    cached = model(flush_latency_ns=1_000_000, read_latency_ns=50_000, cache=cache)
+    read_ns, write_ns, flush_ns = device.mean_latencies_ns(cached)
+    assert read_ns == 50_000
+    assert write_ns == pytest.approx(4096 / 100_000_000 * 1e9, rel=0.01)
+    assert flush_ns == pytest.approx(1_010_000, rel=0.01)

@@ -200,7 +200,7 @@ def test_what_the_readme_says_came_out_is_what_our_reference_says() -> None:
     studies: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
     evidence = Evidence(facts, claims, studies, {})
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    advice = answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"].value or 0).advice
+    advice = answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"].value or 0, plan.classes).advice
     text = " ".join((ROOT / "README.md").read_text().split())
     assert f"our run at paper scale: {advice[0].lower()}{advice[1:]}" in text
 

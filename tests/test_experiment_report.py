@@ -12,6 +12,7 @@ from records_of import CAPTURE
 from simulated_runs import (
     BASE_MS,
     DELAY_MS,
+    DELAYED,
     LATENCY_MS,
     PER_MS,
     REALISED_MS,
@@ -105,7 +106,7 @@ def test_doses_are_those_that_calibration_realised_and_the_slope_is_the_server_s
 
 def test_a_latency_that_does_nothing_is_good_as_far_as_it_was_tried(tmp_path: Path) -> None:
     def flat(arm: str, _: int) -> float:
-        return BASE_MS + (DELAY_MS if arm == "tick_delay" else 0.0)
+        return BASE_MS + (DELAY_MS if arm in DELAYED else 0.0)
 
     study = _switchback(write_runs(tmp_path, "switchback", gap_ms=flat))
     assert study.statement.facts["switchback.gap_mean_good_up_to"].value == pytest.approx(12 + REALISED_MS)
@@ -260,7 +261,7 @@ def test_a_burst_of_joins_has_its_place_in_the_sizing_table(tmp_path: Path) -> N
 
 def test_a_latency_that_makes_a_metric_shorter_is_different_and_lower_and_no_equivalence(tmp_path: Path) -> None:
     def shorter(arm: str, _: int) -> float:
-        return BASE_MS - 2 * LATENCY_MS[arm] + (DELAY_MS if arm == "tick_delay" else 0.0)
+        return BASE_MS - 2 * LATENCY_MS[arm] + (DELAY_MS if arm in DELAYED else 0.0)
 
     study = _join_burst(write_runs(tmp_path, "join_burst", gap_ms=shorter))
     claims = {claim.id: claim for claim in study.statement.claims}

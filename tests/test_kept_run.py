@@ -103,7 +103,7 @@ def test_our_run_at_paper_scale_gets_the_same_answers() -> None:
     ran: dict[str, dict[str, str | None]] = {name.partition(".")[0]: {} for name in facts}
     evidence = Evidence(facts, claims, ran, {})
     tiers = {tier_name(name): tier.read_latency_ns / 1e6 for name, tier in plan.tiers.items()}
-    now = record.plain(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"].value or 0))
+    now = record.plain(answer(evidence, Asked.of(plan), "Luanti", tiers, facts["setup.margin"].value or 0, plan.classes))
     if os.environ.get("TICKDISK_KEEP"):
         (KEPT / "paper_answers.json").write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")
     assert not list(differences(json.loads((KEPT / "paper_answers.json").read_text()), now))

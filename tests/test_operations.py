@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats as student
-from simulated_runs import BASE_MS, CLASSES, DELAY_MS, HELD_OUT, LATENCY_MS, OPS_MS, REALISED_MS, cells_of, config_of, write_runs
+from simulated_runs import BASE_MS, CLASSES, DELAY_MS, DELAYED, HELD_OUT, LATENCY_MS, OPS_MS, REALISED_MS, cells_of, config_of, write_runs
 
 from tickdisk import blame, stats
 from tickdisk.config import load_arms
@@ -37,7 +37,7 @@ APART_MS = 70.0
 
 def additive(arm: str, _: int) -> float:
     """Returns the gap in ms on a server that makes its requests one after another."""
-    delay_ms = DELAY_MS if arm == "tick_delay" else 0.0
+    delay_ms = DELAY_MS if arm in DELAYED else 0.0
     return BASE_MS + delay_ms + sum(per_ms * ms for per_ms, ms in zip(PER_MS.values(), OPS_MS[arm], strict=True))
 
 

@@ -36,7 +36,7 @@ def written(folder: Path, evidence: Evidence) -> Path:
     setup.word("scale", "paper", source="plan", note="the published experiments")
     facts = {**evidence.facts, **setup.facts}
     replace(evidence, facts=facts).save(results)
-    record.write(results / "answers.json", answer(evidence, ASKED, "Luanti", {"hard disk": 6.0}, 0.2))
+    record.write(results / "answers.json", answer(evidence, ASKED, "Luanti", {"hard disk": 6.0}, 0.2, {}))
     write_plan(results / "plan.json", plan_of(load_config()))
     (results / "comparison.json").write_text(json.dumps({"reference": None, "summary": "No reference is kept.", "rows": []}))
     return folder / "workflow/paper/paper.typ"

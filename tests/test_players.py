@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from simulated_runs import BASE_MS, DELAY_MS, LATENCY_MS, cells_of, config_of, write_runs
+from simulated_runs import BASE_MS, DELAY_MS, DELAYED, LATENCY_MS, cells_of, config_of, write_runs
 
 from tickdisk import accesses, player, stats
 from tickdisk.config import Cell, load_arms, load_config, parse_config
@@ -33,13 +33,13 @@ def costly(life: PlannedLife) -> Gap:
     """Returns the gap of a life with a number of players. Blocks differ, and so do lives, in their baselines alone."""
     number = life.players or 5
     return lambda arm, block: (
-        BASE_MS + 3 * block + number + (NONE_MS + PLAYER_MS * number) * LATENCY_MS[arm] + (DELAY_MS * (arm == "tick_delay"))
+        BASE_MS + 3 * block + number + (NONE_MS + PLAYER_MS * number) * LATENCY_MS[arm] + (DELAY_MS * (arm in DELAYED))
     )
 
 
 def careless(_: PlannedLife) -> Gap:
     """Returns the gap of a server that never waits for its disk."""
-    return lambda arm, block: BASE_MS + 3 * block + (DELAY_MS if arm == "tick_delay" else 0.0)
+    return lambda arm, block: BASE_MS + 3 * block + (DELAY_MS if arm in DELAYED else 0.0)
 
 
 def study_of(path: Path) -> Study[Results]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from statsmodels.stats.weightstats import DescrStatsW, ttost_paired
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind, ttost_paired
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.stats import contrast, contrasts, life_contrasts, life_log_ratios, sensitivity
+from tickdisk.stats import contrast, contrast_between, contrasts, life_contrasts, life_log_ratios, sensitivity, widest
 
 RNG = np.random.default_rng
 PLANNED = {"margin": 0.2, "alpha": 0.05}
@@ -124,3 +124,36 @@ def test_swapping_arm_and_baseline_inverts_the_ratio(values):
     assert backward.ratio == pytest.approx(1 / forward.ratio)
     assert (backward.low, backward.high) == (pytest.approx(1 / forward.high), pytest.approx(1 / forward.low))
     assert (backward.p, backward.p_equivalent) == (pytest.approx(forward.p), pytest.approx(forward.p_equivalent))
+
+
+@pytest.mark.parametrize(("n", "others"), [(2, 3), (8, 9), (12, 5)])
+@pytest.mark.parametrize("alpha", [0.01, 0.05])
+def test_the_comparison_of_two_effects_is_statsmodels(n: int, others: int, alpha: float) -> None:
+    first, second = RNG(n).normal(0.1, 0.2, n), RNG(others).normal(0, 0.05, others)
+    found = contrast_between(first, second, margin=0.2, alpha=alpha)
+    oracle = CompareMeans(DescrStatsW(first), DescrStatsW(second))
+    assert found.n == min(n, others)
+    assert log(found.ratio) == pytest.approx(first.mean() - second.mean())
+    assert (log(found.low), log(found.high)) == pytest.approx(oracle.tconfint_diff(alpha, usevar="unequal"))
+    ends = (log(found.low_one_sided), log(found.high_one_sided))
+    assert ends == pytest.approx(oracle.tconfint_diff(2 * alpha, usevar="unequal"))
+    assert found.p == pytest.approx(oracle.ttest_ind(usevar="unequal")[1])
+    assert found.p_equivalent == pytest.approx(ttost_ind(first, second, -log(1.2), log(1.2), usevar="unequal")[0])
+
+
+def test_one_life_on_a_side_compares_nothing() -> None:
+    found = contrast_between([0.1], [0.0, 0.2], margin=0.2, alpha=0.05)
+    assert (found.n, found.ratio) == (1, pytest.approx(1.0))
+    assert isnan(found.low)
+    assert isnan(contrast_between([], [0.0, 0.2], margin=0.2, alpha=0.05).ratio)
+
+
+def test_the_widest_of_some_effects_shows_what_all_of_them_show() -> None:
+    effects = [contrast(RNG(3).normal(mean, 0.1, 8), margin=0.2, alpha=0.05) for mean in (0.5, 0.6, 0.8)]
+    found = widest(effects, effects[1])
+    assert found.ratio == effects[1].ratio
+    assert (found.low, found.high) == (effects[0].low, effects[2].high)
+    assert (found.low_one_sided, found.high_one_sided) == (effects[0].low_one_sided, effects[2].high_one_sided)
+    assert (found.p, found.p_equivalent) == (effects[0].p, effects[2].p_equivalent)
+    below = contrast(RNG(3).normal(-0.5, 0.1, 8), margin=0.2, alpha=0.05)
+    assert widest([below, effects[1]], effects[1]).p == 1.0

@@ -304,8 +304,8 @@ def test_code_makes_out_of_date_what_it_computes_and_no_more(own: Path) -> None:
     every = len(list((own / "results/runs").iterdir()))
     changes = {
         "saving/checkpoint/simulate.py": (0, Counter(checkpoint_sweep=1, store=1, notebook=2)),
-        # The notebooks of six experiments and of the comparisons of servers and of stacks, and the replay of a captured life.
-        "run/life.py": (every, Counter(replay=1, notebook=10)),
+        # The notebooks of seven experiments and of the comparisons of servers and of stacks, and the replay of a captured life.
+        "run/life.py": (every, Counter(replay=1, notebook=11)),
     }
     texts = {name: (own / "src/tickdisk" / name).read_text() for name in changes}
     for name, text in texts.items():

@@ -53,7 +53,7 @@ class Part:
     """Name of the server for people."""
     effects: contrasts.Contrasts
     doses: contrasts.Contrasts
-    """Those of the switchback on the same server."""
+    """The contrasts of the switchback on the same server."""
     arms: Mapping[str, str]
     """Names of the arms by operation, and under `ALL` the one in which all are slow."""
     more_ms: float
