@@ -1,4 +1,7 @@
-"""The run that is kept in `tests/kept`: its files in a project's folder, and its studies, made by their notebooks' own cells."""
+"""The run that is kept in `tests/kept`: its files in a project's folder, and its studies, made by their notebooks' own cells.
+
+Started as a program, it keeps the run in `results`, which is one of the scale smoke.
+"""
 
 import ast
 import io
@@ -8,14 +11,57 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import zstandard
 
 from tickdisk.experiment import STUDIES
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = ROOT / "tests/kept"
-NEWER = {"players"}
-"""Studies that the kept run does not have, because it was made before them. They leave this set when it is made again."""
+_FILES = (
+    "plan.json",
+    "calibration.json",
+    "fidelity.json",
+    "capture_micro.parquet",
+    "calibration/requests.parquet",
+    "checkpoint/*.parquet",
+    "netcode/*.parquet",
+    "replay/*.parquet",
+    "replay/replay.json",
+    "store/*",
+    "runs/*/manifest.json",
+    "runs/*/*/*.parquet",
+)
+"""The files of a run that studies read."""
+_EVERY = 20
+"""Of the requests of the calibration, each of so many is kept."""
+
+
+def keep(results: Path) -> None:
+    """Writes `run.tar.zst` and the names of figures anew, from a run. The cells are those of its plan."""
+    cells = {cell["hash"] for cell in json.loads((results / "plan.json").read_text())["cells"]}
+    requests = pd.read_parquet(results / "calibration/requests.parquet")
+    thinned = requests[requests.groupby(["device", "job"], observed=True).cumcount() % _EVERY == 0]
+    thinned.to_parquet(table := io.BytesIO(), compression="zstd")
+    counts = thinned[~thinned["ramp"]].groupby(["device", "job"], observed=True).size()
+    calibration = json.loads((results / "calibration.json").read_text())
+    for device in calibration["devices"]:
+        for job in device["jobs"]:
+            job["n"] = int(counts[device["name"], job["job"]])
+    changed = {"calibration/requests.parquet": table.getvalue(), "calibration.json": json.dumps(calibration, indent=2).encode()}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as files:
+        for path in sorted(path for pattern in _FILES for path in results.glob(pattern)):
+            name = path.relative_to(results)
+            if name.parts[0] == "runs" and name.parts[1] not in cells:
+                continue
+            content = changed.get(str(name)) or path.read_bytes()
+            member = tarfile.TarInfo(str(name))
+            member.size = len(content)
+            files.addfile(member, io.BytesIO(content))
+    (KEPT / "run.tar.zst").write_bytes(zstandard.ZstdCompressor(level=19).compress(packed.getvalue()))
+    drawn = {name: json.loads((results / f"notebooks/{name}/figures.json").read_text()) for name in sorted(STUDIES)}
+    (KEPT / "figures.json").write_text(json.dumps(drawn, indent=2, sort_keys=True) + "\n")
 
 
 def unpack(folder: Path) -> None:
@@ -45,3 +91,7 @@ def study(name: str) -> Any:
     values |= STUDIES[name].parameters
     exec(source(made), values)  # noqa: S102 - the cell is in this project
     return values["study"]
+
+
+if __name__ == "__main__":
+    keep(ROOT / "results")

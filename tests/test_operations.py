@@ -13,7 +13,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats as student
-from simulated_runs import BASE_MS, CLASSES, DELAY_MS, DELAYED, HELD_OUT, LATENCY_MS, OPS_MS, REALISED_MS, cells_of, config_of, write_runs
+from simulated_runs import (
+    BASE_MS,
+    CLASSES,
+    DELAY_MS,
+    DELAYED,
+    HELD_OUT,
+    LATENCY_MS,
+    OPS_MS,
+    REALISED_MS,
+    cells_of,
+    config_of,
+    write_runs,
+)
 
 from tickdisk import blame, stats
 from tickdisk.config import load_arms

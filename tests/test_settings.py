@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kept_run import KEPT, NEWER, ROOT, study, unpack
+from kept_run import KEPT, ROOT, study, unpack
 from scipy import stats
 
 from tickdisk.experiment import STUDIES
@@ -48,7 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def studies(project: Path) -> dict[str, Study[Any]]:
-    made = {name: study(name) for name in STUDIES if name not in NEWER}
+    made = {name: study(name) for name in STUDIES}
     folders = []
     for name, one in made.items():
         folders.append(project / "results/notebooks" / name)

@@ -1,5 +1,9 @@
 """The join burst: all players join a cold server at once."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
 from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
@@ -8,9 +12,9 @@ from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 class JoinBurst(Design):
     """All players join a cold server at once, with one server life for each arm of a block."""
 
-    blocks: Count
-    """Number of blocks. Every arm has one life in a block, in an order that is balanced over blocks. `blocks` on the command line
-    replaces it."""
+    blocks: Annotated[int, Field(ge=0)]
+    """Number of blocks. Every arm has one life in a block, in an order that is balanced over blocks. With 0 the experiment does
+    not run on the server. `blocks` on the command line replaces it."""
     players: Count
     """Number of players that join."""
     burst_s: Seconds
