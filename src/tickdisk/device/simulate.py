@@ -16,7 +16,7 @@ _PAGE_BYTES = 4096
 _SPAN_BYTES = 2 << 30
 """The size of the emulated device over which random places lie."""
 _WRITES = 8
-"""The number of writes in the longer sequence that tells writes from flushes."""
+"""The number of writes before the second kind of flush."""
 
 
 def simulate(
@@ -70,13 +70,12 @@ def simulate_closed(
     return arrivals_ns, completions_ns
 
 
-def mean_latencies_ns(model: DeviceModel, *, requests: int = 4000) -> tuple[float, float, float]:
+def mean_latencies_ns(model: DeviceModel, *, requests: int = 20_000) -> tuple[float, float, float]:
     """Computes the mean times in ns by which a read, a write and a flush lengthen a sequence of requests, one after another.
 
     Requests are of 4 KiB at random places. A write counts with the time that a flush after it waits for what the write left in a
-    cache, because it is that much longer for every write before it. So times of a write and of a flush come from sequences of one
-    write and a flush, and of eight writes and a flush. About `requests` requests of each kind are simulated. Raises TickdiskError
-    if the model is wrong for such requests.
+    cache, because every write before the flush makes it that much longer. This time comes from flushes after one write and after
+    eight. About `requests` requests of each kind are simulated. Raises TickdiskError if the model is wrong for such requests.
 
     >>> mean_latencies_ns(DeviceModel(name="slow", read_latency_ns=3000, write_latency_ns=2000, flush_latency_ns=1000))
     (3000.0, 2000.0, 1000.0)
@@ -85,18 +84,19 @@ def mean_latencies_ns(model: DeviceModel, *, requests: int = 4000) -> tuple[floa
     arrivals, completions = simulate_closed(model, 1, OPS.index("read"), places, _PAGE_BYTES)
     read_ns = float((completions - arrivals).mean())
 
-    def sequence_ns(writes: int) -> float:
-        """Returns the mean time of a sequence of writes and a flush."""
+    def after(writes: int) -> tuple[float, float]:
+        """Returns the mean latencies of a write and of a flush in sequences of some writes and a flush."""
         count = requests // writes
         ops = np.tile([OPS.index("write")] * writes + [OPS.index("flush")], count)
         lengths = np.where(ops == OPS.index("write"), _PAGE_BYTES, 0)
         offsets = np.where(lengths > 0, np.resize(places, ops.size), 0)
         arrivals, completions = simulate_closed(model, 1, ops, offsets, lengths)
-        return float((completions - arrivals).sum()) / count
+        latencies = (completions - arrivals).reshape(count, writes + 1)
+        return float(latencies[:, :-1].mean()), float(latencies[:, -1].mean())
 
-    short_ns, long_ns = sequence_ns(1), sequence_ns(_WRITES)
-    write_ns = (long_ns - short_ns) / (_WRITES - 1)
-    return read_ns, write_ns, max(0.0, short_ns - write_ns)
+    (write_ns, short_ns), (_, long_ns) = after(1), after(_WRITES)
+    left_ns = max(0.0, (long_ns - short_ns) / (_WRITES - 1))
+    return read_ns, write_ns + left_ns, max(0.0, short_ns - left_ns)
 
 
 @dataclass(frozen=True)
