@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -158,8 +158,11 @@ def test_classes_are_predicted_from_the_effects_of_reads_writes_and_flushes(stud
         assert own["class_answer"].text == ("good" if high < 1.2 else "slow" if low > 1.2 else "open")
     answers = {facts[f"operations.luanti.class_answer.gap_mean.{name}"].text for name in CLASSES}
     assert {"good", "slow", "outside"} <= answers
-    for name in HELD_OUT.values():
-        assert verdicts[f"luanti.held_out.gap_mean.{name}"] == "equivalent"
+    for server, name in product(("luanti", "dragonfly"), HELD_OUT.values()):
+        assert verdicts[f"{server}.held_out.gap_mean.{name}"] == "equivalent"
+        assert facts[f"operations.{server}.class_inside.gap_mean.{name}"].value == 1
+    assert facts["operations.luanti.class_hard.gap_mean.hdd_7200rpm"].value == 1
+    assert facts["operations.luanti.class_hard.gap_mean.gp3"].value == 0
 
 
 def test_the_interval_of_an_equivalent_latency_is_fieller_s() -> None:

@@ -63,8 +63,32 @@ def test_a_point_has_the_controls_and_one_dose_on_any_server(server: str) -> Non
     kept = [arm for arm in arms if arm.arm in others]
     assert {arm.role for arm in kept} >= {"baseline", "null", "sham", "delay"}
     assert all(arm.servers == (server,) for arm in arms)
+    held = next(arm for arm in load_arms() if arm.arm == "action_delay" and server in arm.servers)
+    assert next(arm for arm in arms if arm.arm == "action_delay").action_delay_ms == held.action_delay_ms
     own = next(arm for arm in arms if arm.arm == swept)
     assert (own.device, own.latency_us, own.role) == ("sata_ssd", 500, "dose")
+
+
+@pytest.mark.parametrize("server", ["luanti", "dragonfly", "minestom"])
+def test_lives_are_whole_squares_and_enough_for_a_verdict(server: str) -> None:
+    config, arms = at(Point(players=7, server=server), config=load_config().model_copy(update={"scale": "paper"}))
+    lives = config.chosen.design(SWITCHBACK, server).lives
+    assert lives % len(arms) == 0
+    assert lives >= config.decision.minimum_lives
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"players\tlatency_ms\n5\t6\t\n", "line 2 has more cells than the first line has columns"),
+        ("players\n5\n".encode("utf-16"), "is not a table in UTF-8"),
+        (b"latency_ms\ninf\n", "line 2: latency_ms = inf"),
+    ],
+)
+def test_a_wrong_table_is_told_in_one_sentence(content: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "points.tsv").write_bytes(content)
+    with pytest.raises(TickdiskError, match=words):
+        read_points(tmp_path / "points.tsv")
 
 
 def test_a_dose_of_the_table_keeps_its_name_and_is_the_confirmatory_one_where_none_is_stated() -> None:

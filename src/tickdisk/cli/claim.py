@@ -37,4 +37,5 @@ def claim(
     values = [word for parameter, value in entry.parameters.items() for word in ("-p", parameter, value)]
     words = ["papermill", f"notebooks/{study}.ipynb", f"build/{study}.ipynb", *values, "-p", "output", f"build/{study}"]
     print(f"analyse again: {shlex.join(words)}")
-    print(f"run again: make paper STUDY={study} SCALE={facts['setup.scale'].text}")
+    if "setup.scale" in facts:
+        print(f"run again: make paper STUDY={study} SCALE={facts['setup.scale'].text}")

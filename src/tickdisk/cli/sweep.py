@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -44,14 +45,22 @@ def sweep(
     varied = {column: [word.strip() for word in words.split(",")] for column, words in axes.items() if words}
     if bool(varied) == (table is not None):
         raise TickdiskError("a sweep needs either values, such as --players 5,10, or a table of points")
-    folder = SWEEPS / (name or (table.stem if table is not None else "_".join([experiment, *varied])))
+    if table is not None and lives is not None:
+        raise TickdiskError("--lives belongs to the options; give the table a column lives")
+    name = name or (table.stem if table is not None else "_".join([experiment, *varied]))
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        raise TickdiskError(f"a sweep cannot be called {name!r}; give --name letters, digits, _ and -")
+    folder = SWEEPS / name
     if table is not None:
         read_points(table)
         text = table.read_text(encoding="utf-8-sig")
     else:
         varied |= {} if lives is None else {"lives": [str(lives)]}
         text = "\n".join("\t".join(row) for row in [tuple(varied), *itertools.product(*varied.values())]) + "\n"
-    write_text(folder / POINTS, text)
+    before = folder / POINTS
+    if before.exists() and before.read_text(encoding="utf-8-sig") != text:
+        raise TickdiskError(f"{before} has other points; give this sweep another --name, or remove the folder")
+    write_text(before, text)
     for point in read_points(folder / POINTS):
         say(f"{folder}/{point.name}.html")
     beside = Path(sys.executable).parent

@@ -58,10 +58,6 @@ class Arm(Record):
         read, write, flush = self.read_us, self.write_us, self.flush_us
         return None if read is None or write is None or flush is None else (read, write, flush)
 
-    def delay_ms(self, metrics: PositiveFor) -> int | None:
-        """The known time by which the arm delays ticks, or answers to actions. It is None if the arm does not delay them."""
-        return self.tick_delay_ms if metrics == "ticks" else self.action_delay_ms
-
     @property
     def delays_only_actions(self) -> bool:
         """Whether the server holds back its answers in the arm, and ticks as usual."""

@@ -61,7 +61,7 @@ PLAYERS = Experiment(
         "What a player more costs",
         "The device changes inside each life, and lives have different numbers of players.",
         "paper_players",
-        "Time that 6 ms of storage latency add to the longest tick gap, over the number of players, by server",
+        "Time that a slow device adds to the longest tick gap, over the number of players, by server",
     ),
     stated={"blocks": "blocks", "save_period_s": "s"},
     compares=("players", "switchback", "inside_tick"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tickdisk.config import Config, Dose, arms_of
+from tickdisk.config import Config, Dose
 from tickdisk.experiment import SWITCHBACK, Arm
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import Record, check, plain
@@ -18,7 +18,7 @@ SWEEPS = Path("results/sweeps")
 POINTS = "points.tsv"
 _SIZES = ("players", "save_period_s", "lives")
 _Count = Annotated[int, Field(ge=1)]
-_Positive = Annotated[float, Field(gt=0)]
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Point(Record):
@@ -60,7 +60,12 @@ def read_points(path: Path) -> list[Point]:
             rows = list(csv.DictReader(file, delimiter="\t"))
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; `tickdisk sweep` writes it") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise TickdiskError(f"{path} is not a table in UTF-8 ({error}); save it as text with tabs between its columns") from error
     known = f"the columns are some of {', '.join(Point.model_fields)}, with tabs between them"
+    longer = next((line for line, row in enumerate(rows, start=2) if None in row), None)
+    if longer is not None:
+        raise TickdiskError(f"{path}, line {longer} has more cells than the first line has columns; remove the last tabs")
     points = [check(Point, _filled(row), f"{path}, line {line}", known) for line, row in enumerate(rows, start=2)]
     names = [point.name for point in points]
     if not points or len(set(names)) < len(names):
@@ -87,9 +92,10 @@ def config_at(config: Config, arms: Sequence[Arm], points: Sequence[Point]) -> C
     sizes = {key: value for key, value in first.stated.items() if key in _SIZES}
     design = scale.design(SWITCHBACK, server)
     # Over as many lives as arms, or a multiple, every arm has every place in a life equally often.
-    count = len(arms_of(_controls(arms), SWITCHBACK.name, server)) + 1
-    if design.lives >= config.decision.minimum_lives:
-        sizes = {"lives": max(count, design.lives // count * count), **sizes}
+    count, least = len(_controls(arms, server)) + 1, config.decision.minimum_lives
+    if design.lives >= least:
+        fitting = [lives for lives in range(count, design.lives + count, count) if lives >= least]
+        sizes = {"lives": max([lives for lives in fitting if lives <= design.lives], default=fitting[0]), **sizes}
     own: dict[str, Any] = {SWITCHBACK.name: design.model_copy(update=sizes)}
     if server in scale.servers:
         own = {"servers": {**scale.servers, server: scale.servers[server].model_copy(update=own)}}
@@ -110,12 +116,18 @@ def arms_at(config: Config, arms: Sequence[Arm]) -> list[Arm]:
     if not config.doses:
         return list(arms)
     doses = [_arm(dose, config.server, arms) for dose in config.doses]
-    every = {arm.arm: arm.model_copy(update={"servers": (config.server,)}) for arm in [*_controls(arms), *doses]}
+    every = {arm.arm: arm.model_copy(update={"servers": (config.server,)}) for arm in [*_controls(arms, config.server), *doses]}
     return list(every.values())
 
 
-def _controls(arms: Sequence[Arm]) -> list[Arm]:
-    return [arm for arm in _switchback(arms) if arm.role not in ("dose", "treatment") or arm.positive_for]
+def _controls(arms: Sequence[Arm], server: str) -> list[Arm]:
+    """Returns the controls of a server, and those that only other servers have, because a sweep is a study of its own."""
+    controls: dict[str, Arm] = {}
+    for arm in _switchback(arms):
+        is_control = arm.role not in ("dose", "treatment") or arm.positive_for
+        if is_control and (arm.arm not in controls or server in arm.servers):
+            controls[arm.arm] = arm
+    return list(controls.values())
 
 
 def _switchback(arms: Sequence[Arm]) -> list[Arm]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tickdisk.foundation.numbers import joined_list, number, percent
+from tickdisk.foundation.numbers import joined_list, number, percent, with_interval
 from tickdisk.foundation.record import Record
 from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
@@ -125,10 +125,11 @@ def _per_player(evidence: Evidence, prefix: str) -> str:
 def sentence_of_players(evidence: Evidence) -> str:
     """Returns one sentence with what a player more costs on the server of the studies, or an empty text if that is not shown."""
     claim = evidence.claims.get("players.per_player")
-    if claim is None or claim.verdict != "different":
+    if claim is None or claim.verdict != "different" or claim.direction != "higher":
         return ""
-    value = evidence.text(claim.effect).removesuffix(" per ms")
-    return f"A player more adds {value} to the longest tick gap for each ms of latency."
+    fact = evidence.facts[claim.effect]
+    added = with_interval(fact.value, fact.low, fact.high)
+    return f"A player more adds {added} ms to the longest tick gap for each ms of latency."
 
 
 def largest_dose(evidence: Evidence, effect: str) -> str:

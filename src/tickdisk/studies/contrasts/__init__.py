@@ -8,6 +8,7 @@ processor time as the slowest arm, and the positive control is an arm that must 
 
 from tickdisk.studies.contrasts.compute import Contrasts, compute
 from tickdisk.studies.contrasts.doses import dose_arms, dose_bounds, state_doses
+from tickdisk.studies.contrasts.held import Held, held_back, state_held
 from tickdisk.studies.contrasts.show import effects, effects_table, manipulation, power, runs
 from tickdisk.studies.contrasts.state import (
     CONTROL_WORDS,
@@ -22,11 +23,13 @@ __all__ = [
     "CONTROL_WORDS",
     "NO_CAPTURE_WORDS",
     "Contrasts",
+    "Held",
     "compute",
     "dose_arms",
     "dose_bounds",
     "effects",
     "effects_table",
+    "held_back",
     "manipulation",
     "power",
     "runs",
@@ -34,5 +37,6 @@ __all__ = [
     "state_controls",
     "state_doses",
     "state_effects",
+    "state_held",
     "treatment_claims",
 ]

@@ -149,18 +149,20 @@ def compute(
     arms = tuple(arm.arm for arm in data.arms if arm.role != "baseline")
     not_valid: dict[str, Sequence[stats.Obstacle]] = {**data.not_valid()}
     unreached = data.unreached()
-    lent: dict[stats.Key, pd.Series[float]] = {}
+    lent: list[stats.Key] = []
     if controlled_by is not None:
         shams = [(metric, roles.sham) for metric in metrics] if roles.sham is not None else []
-        lent = {key: controlled_by.outcome.logs[key] for key in [*roles.positive.items(), *shams]}
+        lent = [*roles.positive.items(), *shams]
         not_valid |= {arm: controlled_by.not_valid.get(arm, ()) for _, arm in lent}
+        before = controlled_by.data.unreached()
+        unreached = {**unreached, **{arm: before[arm] for _, arm in lent if arm in before}}
 
-    def decide(rows: pd.DataFrame) -> Effects:
+    def decide(rows: pd.DataFrame, lender: Effects | None) -> Effects:
         logs: dict[stats.Key, pd.Series[float]] = {}
         for metric in metrics:
             found = qos.contrasts_by_life(rows, metric, baseline=baseline, null=roles.null)
             logs |= {(metric, arm): found.get(arm, pd.Series(dtype=float)) for arm in arms}
-        logs |= lent
+        logs |= {} if lender is None else {key: lender.logs[key] for key in lent}
         contrasts = {
             key: stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha) for key, values in logs.items()
         }
@@ -184,8 +186,10 @@ def compute(
         baseline=baseline,
         arms=arms,
         not_valid=not_valid,
-        outcome=decide(table),
-        unmarked=decide(clean) if 0 < len(clean) < len(table) else None,
+        outcome=decide(table, controlled_by and controlled_by.outcome),
+        unmarked=decide(clean, controlled_by and (controlled_by.unmarked or controlled_by.outcome))
+        if 0 < len(clean) < len(table)
+        else None,
         requests=pd.concat([life.requests() for life in data.lives()], ignore_index=True),
         powers=_powers(name, plan, len(roles.confirmatory), sd=decision.planned_life_sd, seed=seed),
     )

@@ -14,12 +14,13 @@ _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
 CONTROL_WORDS = {
     "ticks": "Effect of a known delay of {delay} ms in the tick on the {metric} (positive control)",
     "actions": "Effect of a known delay of {delay} ms in the server's answers on the {metric} (positive control)",
+    "both": "Effect of known delays of {ticks} ms in the tick and of {actions} ms in the server's answers on the {metric} (positive control)",
     "apart": "Effect of a known delay of {delay} ms in the server's answers on the {metric}, which has no part in answers",
     "null": "Effect of the same device under another name on the {metric} (A/A control)",
     "sham": "Effect of the emulator's CPU time alone on the {metric} (sham control)",
 }
 """Statements of the claims about controls. The positive control has one for metrics of ticks and one for metrics of actions, and
-the latter arm has one for metrics of ticks.
+the latter arm has one for metrics of ticks. An arm with both delays has one of its own.
 """
 NO_CAPTURE_WORDS = {**CONTROL_WORDS, "null": "Effect of a second arm without a capture on the {metric} (A/A control)"}
 """Statements of the controls in the study of the capture cost."""
@@ -56,7 +57,8 @@ def _state_arms(statement: Statement, effects: Contrasts) -> None:
 def _state_effects(statement: Statement, effects: Contrasts) -> None:
     level = f"{percent(effects.plan.confidence)} interval"
     source = f"{len(effects.data.manifests)} cells of {effects.name}, log ratios of lives"
-    for (metric, arm), effect in effects.outcome.contrasts.items():
+    own = {key: effect for key, effect in effects.outcome.contrasts.items() if key[1] in effects.arms}
+    for (metric, arm), effect in own.items():
         reference = effects.baseline if arm == effects.roles.null else f"the mean of {effects.baseline} and {effects.roles.null}"
         statement.fact(
             f"{fact_name(metric)}_ratio.{arm}",
@@ -124,9 +126,11 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
         for role, arm in arms.items():
             if arm is None or arm not in arms_by_name:
                 continue  # A control of another experiment is stated there.
-            kind = effects.kind(metric)
-            delay_ms = arms_by_name[arm].delay_ms("ticks" if role != "apart" and kind == "ticks" else "actions")
-            question = words[kind if role == "positive" else role].format(metric=title, delay=delay_ms)
+            kind, delays = effects.kind(metric), arms_by_name[arm]
+            own = {"ticks": delays.tick_delay_ms, "actions": delays.action_delay_ms}
+            word = role if role != "positive" else "both" if None not in own.values() else kind
+            delay_ms = own["ticks" if word == "ticks" else "actions"]
+            question = words[word].format(metric=title, delay=delay_ms, **own)
             state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
 
 

@@ -6,7 +6,7 @@ effect of that latency is read off the doses of the switchback, in which the sla
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -42,11 +42,17 @@ class Trial:
     """A class that ran live, in epochs from which the prediction leaves it out, beside its prediction."""
 
     measured: stats.Contrast
-    """The metric on the class over its baseline."""
+    """The metric on the class over its baseline. Its one-sided bounds hold for all metrics of all servers at the same time."""
     apart: stats.Contrast
     """The measured ratio over the predicted one. Its interval covers the equivalent latency, too."""
     verdict: stats.Verdict
     """The verdict on `apart`, which is 1 if the prediction is right."""
+    margin: float
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the measured effect is shown to exceed the margin, so that "nothing changes" would be a wrong prediction."""
+        return self.measured.low_one_sided > 1 + self.margin
 
     @property
     def predicted(self) -> tuple[float, float]:
@@ -86,26 +92,12 @@ def class_effects(
     row per life with what each operation adds to it in ms. `rows` is the number of metrics on all servers, over which the bounds
     of a class are simultaneous.
     """
-    plan, found = effects.plan, dict[tuple[str, str], ClassEffect]()
+    found = dict[tuple[str, str], ClassEffect]()
     live = {arm.device: arm.arm for arm in effects.data.arms if arm.role == "held_out"}
     for name, one in sorted(classes.items(), key=lambda item: sum(item[1].latencies_ns)):
-        latencies_ms = np.array(one.latencies_ns) / 1e6
         for metric, own in added_ms.items():
-            curve = _Curve.of(doses, metric)
-            # Half of the level is for the equivalent latency, and half for the effect at its ends.
-            equivalent = equivalent_latency(own[list(KINDS)], latencies_ms, alpha=plan.alpha / rows)
-            predicted = curve.contrast(equivalent, margin=plan.margin, alpha=plan.alpha / rows / 2)
-            trial = _trial(effects, metric, live[name], curve, own, latencies_ms) if name in live else None
-            judged, controls = trial.measured if trial else predicted, effects.outcome.decision.controls[metric]
-            if trial is not None:
-                logs = effects.outcome.logs[metric, live[name]].to_numpy(float)
-                judged = stats.contrast(logs, margin=plan.margin, alpha=plan.alpha / rows)
-            answer = _answer(judged, plan.margin, controls)
-            if controls.failed or judged.n < plan.minimum:
-                answer = "not valid"
-            elif equivalent.high_ms > curve.doses_ms[-1] and trial is None:
-                answer = "outside"
-            found[metric, name] = ClassEffect(equivalent, predicted, answer, trial)
+            prediction = _Prediction(effects, doses, metric, own[list(KINDS)], np.array(one.latencies_ns) / 1e6)
+            found[metric, name] = prediction.on(live.get(name), rows)
     return found
 
 
@@ -152,50 +144,96 @@ def equivalent_latency(added_ms: pd.DataFrame, latencies_ms: npt.ArrayLike, *, a
 class _Curve:
     """The effect of a latency that all operations share on one metric, in each life of the switchback."""
 
+    arms: Sequence[str]
+    """Doses, from the lowest latency to the highest."""
     doses_ms: Sequence[float]
-    """Latencies of the doses that calibration realised, from the baseline's on."""
+    """Latencies that calibration realised, of the baseline and of the doses."""
     logs: npt.NDArray[np.float64]
-    """Log ratios in the shape (lives, doses). The first column is 0."""
+    """Log ratios in the shape (lives, 1 + doses). The first column is 0."""
 
     @classmethod
     def of(cls, doses: contrasts.Contrasts, metric: str) -> "_Curve":
         arms = contrasts.dose_arms(doses, "dose")
         logs = pd.DataFrame({arm: doses.outcome.logs[metric, arm] for arm in arms}).dropna().to_numpy(float)
-        baseline_ms = doses.data.dose_ms(doses.baseline)
-        return cls([baseline_ms, *(doses.data.dose_ms(arm) for arm in arms)], np.column_stack([np.zeros(len(logs)), logs]))
+        doses_ms = [doses.data.dose_ms(arm) for arm in (doses.baseline, *arms)]
+        return cls(arms, doses_ms, np.column_stack([np.zeros(len(logs)), logs]))
 
-    def at(self, ms: float) -> npt.NDArray[np.float64]:
-        """Returns the log ratio of each life at a latency. The ratio is linear between the doses, and constant beyond them."""
-        return np.log([np.interp(ms, self.doses_ms, row) for row in np.exp(self.logs)])
+    def along(self, equivalent: Equivalent) -> list[npt.NDArray[np.float64]]:
+        """Returns the log ratio of each life at an equivalent latency, at both ends of it, and at each dose between these.
 
-    def contrast(self, equivalent: Equivalent, *, margin: float, alpha: float) -> stats.Contrast:
-        """Returns the contrast at an equivalent latency. Its lower ends are those at the lower end of the latency, and so on."""
-        ends = sorted((equivalent.low_ms, equivalent.ms, equivalent.high_ms))
-        every = [stats.contrast(self.at(ms), margin=margin, alpha=alpha) for ms in ends]
-        return stats.widest(every, every[1])
-
-
-def _trial(
-    effects: contrasts.Contrasts,
-    metric: str,
-    arm: str,
-    curve: _Curve,
-    added_ms: pd.DataFrame,
-    latencies_ms: npt.NDArray[np.float64],
-) -> Trial:
-    plan, controls = effects.plan, effects.outcome.decision.controls[metric]
-    equivalent = equivalent_latency(added_ms[list(KINDS)], latencies_ms, alpha=plan.alpha)
-    logs = effects.outcome.logs[metric, arm].to_numpy(float)
-    ends = (equivalent.low_ms, equivalent.ms, equivalent.high_ms)
-    every = [stats.contrast_between(logs, curve.at(ms), margin=plan.margin, alpha=plan.alpha) for ms in ends]
-    apart = stats.widest(every, every[1])
-    obstacles = [*controls.failed, *effects.not_valid.get(arm, ())] if apart.n >= plan.minimum else []
-    verdict = stats.verdict(apart, plan, obstacles=obstacles, undecided=controls.undecided)
-    return Trial(stats.contrast(logs, margin=plan.margin, alpha=plan.alpha), apart, verdict)
+        The ratio is linear between two doses, so it is nowhere between the ends higher or lower than at one of these latencies. It
+        is constant beyond the doses.
+        """
+        between = [ms for ms in self.doses_ms if equivalent.low_ms < ms < equivalent.high_ms]
+        ratios = np.exp(self.logs)
+        return [
+            np.log([np.interp(ms, self.doses_ms, row) for row in ratios])
+            for ms in (equivalent.ms, equivalent.low_ms, *between, equivalent.high_ms)
+        ]
 
 
-def _answer(effect: stats.Contrast, margin: float, controls: stats.Controls) -> Answer:
-    """Returns the answer by the rule of `stats.verdict`: under an undecided control only an effect beyond it is decided."""
-    if effect.high_one_sided < 1 + margin and not controls.undecided:
-        return "good"
-    return "slow" if effect.low_one_sided > max([1 + margin, *(each.high for each in controls.undecided)]) else "open"
+@dataclass(frozen=True)
+class _Prediction:
+    """The inputs from which one metric is predicted on one class."""
+
+    effects: contrasts.Contrasts
+    doses: contrasts.Contrasts
+    metric: str
+    added_ms: pd.DataFrame
+    latencies_ms: npt.NDArray[np.float64]
+
+    def on(self, arm: str | None, rows: int) -> ClassEffect:
+        """Returns the effect of the class, which `arm` plays live if it is not None."""
+        plan, curve = self.effects.plan, _Curve.of(self.doses, self.metric)
+        # Each bound has the level alpha / rows. Half of it is for an end of the equivalent latency, and half for the effect there.
+        equivalent = equivalent_latency(self.added_ms, self.latencies_ms, alpha=plan.alpha / rows)
+        every = [stats.contrast(logs, margin=plan.margin, alpha=plan.alpha / rows / 2) for logs in curve.along(equivalent)]
+        predicted = stats.widest(every, every[0])
+        if arm is not None:
+            trial = self._trial(arm, curve, rows)
+            return ClassEffect(equivalent, predicted, self._judged(trial.measured, [arm], [self.effects]), trial)
+        judged = self._judged(predicted, self.effects.arms, [self.effects, self.doses])
+        is_outside = equivalent.high_ms > curve.doses_ms[-1]
+        return ClassEffect(equivalent, predicted, "outside" if is_outside and judged != "not valid" else judged, None)
+
+    def _judged(self, effect: stats.Contrast, arms: Sequence[str], sources: Sequence[contrasts.Contrasts]) -> Answer:
+        """Returns the answer by the rule of `stats.verdict`: under an undecided control only an effect beyond it is decided.
+
+        Nothing is decided if a control failed or an arm is not valid in one of the `sources`, or if one of them has fewer lives
+        than it planned or than a verdict needs.
+        """
+        controls = [source.outcome.decision.controls[self.metric] for source in sources]
+        is_not_valid = any(source.not_valid.get(arm) for source in sources for arm in (*arms, *contrasts.dose_arms(source, "dose")))
+        is_short = any(self._lives(source) < max(source.plan.lives, source.plan.minimum) for source in sources)
+        if is_not_valid or is_short or any(each.failed for each in controls):
+            return "not valid"
+        undecided, margin = [each for one in controls for each in one.undecided], self.effects.plan.margin
+        if effect.high_one_sided < 1 + margin and not undecided:
+            return "good"
+        return "slow" if effect.low_one_sided > max([1 + margin, *(each.high for each in undecided)]) else "open"
+
+    def _lives(self, source: contrasts.Contrasts) -> int:
+        """Returns the smallest number of lives that any arm of a source has for the metric."""
+        return min(len(source.outcome.logs[self.metric, arm]) for arm in source.arms)
+
+    def _trial(self, arm: str, curve: _Curve, rows: int) -> Trial:
+        # Half of the level is for the equivalent latency, and half for the comparison.
+        plan, controls = self.effects.plan, self.effects.outcome.decision.controls[self.metric]
+        equivalent = equivalent_latency(self.added_ms, self.latencies_ms, alpha=plan.alpha / 2)
+        logs = self.effects.outcome.logs[self.metric, arm].to_numpy(float)
+        every = [
+            stats.contrast_between(logs, own, margin=plan.margin, alpha=plan.alpha / 2) for own in curve.along(equivalent)
+        ]
+        apart = stats.widest(every, every[0])
+        # The smaller of two experiments has fewer lives than the larger one plans.
+        both = replace(plan, lives=min(plan.lives, self.doses.plan.lives))
+        obstacles = [*controls.failed, *self.effects.not_valid.get(arm, ())] if apart.n >= plan.minimum else []
+        verdict = stats.verdict(
+            apart,
+            both,
+            obstacles=obstacles,
+            undecided=controls.undecided,
+            p=min(1.0, 2 * apart.p),
+            p_equivalent=min(1.0, 2 * apart.p_equivalent),
+        )
+        return Trial(stats.contrast(logs, margin=plan.margin, alpha=plan.alpha / rows), apart, verdict, plan.margin)

@@ -195,6 +195,7 @@ def _together(effects: contrasts.Contrasts, values: Mapping[str, pd.DataFrame]) 
                     *(effects.outcome.decision.controls[metric].failed if ratio.n >= plan.minimum else ()),
                     *(obstacle for arm in effects.arms for obstacle in effects.not_valid.get(arm, ())),
                 ],
+                undecided=effects.outcome.decision.controls[metric].undecided,
                 p=p[place],
                 p_equivalent=p_equivalent[place],
             ),

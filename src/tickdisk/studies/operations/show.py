@@ -142,6 +142,7 @@ def classes(results: Results) -> pd.DataFrame:
                     "predicted interval": interval(*trial.predicted),
                     "measured": number(trial.measured.ratio, trailing_zeros=True),
                     "inside": "yes" if trial.is_inside else "no",
+                    "above the margin": "yes" if trial.is_hard else "no",
                     "measured over predicted": with_interval(trial.apart.ratio, trial.apart.low, trial.apart.high),
                     "verdict": trial.verdict.word,
                 }

@@ -174,6 +174,12 @@ def _state_trial(statement: Statement, part: Part, metric: str, device: str, tri
     low, high = trial.predicted
     where = "inside" if trial.is_inside else "outside"
     words.append(f"the measured {number(measured.ratio)} lies {where} the predicted interval {interval(low, high)}")
+    if not trial.is_hard:
+        words.append("the measured effect is not shown to exceed the margin, so that no effect would be as good a prediction")
+    note = f"whether the effect of the class {disk} on the {title} is shown to exceed the margin, as 0 or 1"
+    statement.fact(f"class_hard.{name}.{device}", int(trial.is_hard), "", n=measured.n, source=source, note=note)
+    note = f"whether the measured {title} on the class {disk} lies inside its predicted interval, as 0 or 1"
+    statement.fact(f"class_inside.{name}.{device}", int(trial.is_inside), "", n=measured.n, source=source, note=note)
     statement.comparison(
         f"held_out.{name}.{device}",
         source=THIS_PROJECT,

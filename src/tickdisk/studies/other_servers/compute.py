@@ -36,6 +36,8 @@ class Part:
     """
     pauses_ms: Sequence[float]
     """Length of each time from the first epoch on in which the runtime stopped all threads, as far as it tells."""
+    held: contrasts.Held | None
+    """The time by which answers that were held back came later. None if no arm only holds answers back."""
 
     @property
     def metrics(self) -> list[str]:
@@ -108,7 +110,7 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             continue
         doses = contrasts.dose_arms(effects, "dose", "treatment")
         title = effects.data.manifests[0].server.title
-        parts.append(Part(experiment, server, title, effects, doses, _saves(lives), _pauses_ms(lives)))
+        parts.append(Part(experiment, server, title, effects, doses, _saves(lives), _pauses_ms(lives), contrasts.held_back(effects, lives)))
     if all(part.server == main for part in parts):
         raise TickdiskError(
             f"no switchback and no join burst of another server than {main} has run under {runs}; "

@@ -97,6 +97,7 @@ def _state_part(statement: Statement, part: Part) -> None:
     contrasts.state_controls(
         statement, effects, {role: f"{part.title}: {words}" for role, words in contrasts.CONTROL_WORDS.items()}
     )
+    contrasts.state_held(statement, part.held, f"{part.title}: ")
     baseline_ms = effects.data.latency_ms(effects.baseline)
     for metric, arm in contrasts.treatment_claims(effects):
         latencies = f"{effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms"

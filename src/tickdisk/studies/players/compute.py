@@ -16,6 +16,7 @@ from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
+from tickdisk.studies import contrasts
 from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import LifeTables, Runs
 from tickdisk.studies.switchback.compute import compute as compute_switchback
@@ -113,22 +114,21 @@ def compute(plan: str, *, runs: str, margin: float | None, seed: int | None) -> 
         raise TickdiskError(f"no cell of {PLAYERS.name} has run under {runs}; run `snakemake --cores all` first")
     servers = []
     for name in sorted(names, key=lambda name: (name != main, name)):
-        controls = {}
+        beside = None
         if (SWITCHBACK.name, name) in ran:
             beside = compute_switchback(
                 plan, runs=runs, server=name, tick_metric=GAP, action=_ACTION, margin=margin, seed=seed
             ).contrasts
-            controls = {_POSITIVE: beside.outcome.contrasts[GAP, beside.roles.positive[GAP]]}
-            if beside.roles.sham is not None:
-                controls["sham"] = beside.outcome.contrasts[GAP, beside.roles.sham]
-        servers.append(_server(Runs(plan, runs, PLAYERS.name, name), controls, margin))
+        servers.append(_server(Runs(plan, runs, PLAYERS.name, name), beside, margin))
     captured = _captured(Runs(plan, runs, INSIDE_TICK.name)) if (INSIDE_TICK.name, main) in ran else None
     return Results(servers, main, captured)
 
 
-def _server(data: Runs, controls: Mapping[str, stats.Contrast], margin: float | None) -> ServerPlayers:
-    """Analyses one server. `controls` has the contrasts of the positive control and of the sham in the switchback."""
-    design = data.design(PLAYERS)
+def _server(data: Runs, beside: contrasts.Contrasts | None, margin: float | None) -> ServerPlayers:
+    """Analyses one server. `beside` is its switchback, which lends the positive control and the sham. None if it did not run."""
+    design, lenders = data.design(PLAYERS), dict[str, str]()
+    if beside is not None:
+        lenders = {_POSITIVE: beside.roles.positive[GAP], **({} if beside.roles.sham is None else {"sham": beside.roles.sham})}
     plan = decide_by(data.decision, design.blocks, margin)
     slow, null, baseline = (data.role(role) for role in ("dose", "null", "baseline"))
     tables = list(data.lives())
@@ -154,16 +154,16 @@ def _server(data: Runs, controls: Mapping[str, stats.Contrast], margin: float | 
         return stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha)
 
     none = pd.Series(dtype=float)
-    contrasts = {(GAP, arm): found for arm, found in controls.items()}
-    contrasts.setdefault((GAP, _POSITIVE), contrast(none))
-    contrasts[GAP, null] = contrast(ratios.get(null, none))
+    effects = {} if beside is None else {(GAP, name): beside.outcome.contrasts[GAP, arm] for name, arm in lenders.items()}
+    effects.setdefault((GAP, _POSITIVE), contrast(none))
+    effects[GAP, null] = contrast(ratios.get(null, none))
     for players in numbers:
         own = ratios.get(slow, none)
-        contrasts[GAP, arm_of(players)] = contrast(own[own.index.isin(counts.index[counts["players"] == players])])
+        effects[GAP, arm_of(players)] = contrast(own[own.index.isin(counts.index[counts["players"] == players])])
     lines_of_blocks = _lines(counts, _latency_ms(data, slow))
     roles = stats.Roles(
         null=null,
-        sham="sham" if "sham" in controls else None,
+        sham="sham" if "sham" in lenders else None,
         positive={GAP: _POSITIVE},
         treatments=[arm_of(players) for players in numbers],
     )
@@ -173,13 +173,34 @@ def _server(data: Runs, controls: Mapping[str, stats.Contrast], margin: float | 
         added={
             players: stats.over_lives(counts.loc[counts["players"] == players, "added_ms"], plan.alpha) for players in numbers
         },
-        contrasts=contrasts,
-        decision=stats.decide(contrasts, plan, roles, obstacles_by_arm=_saturated(tables, lives), unreached=_ended(lives, slow)),
+        contrasts=effects,
+        decision=_decided(effects, plan, roles, tables, lives, slow, beside, lenders),
         plan=plan,
         lines=lines_of_blocks,
         line=contrast(lines_of_blocks["relative"]),
         slow=slow,
     )
+
+
+def _decided(
+    effects: Mapping[stats.Key, stats.Contrast],
+    plan: stats.DecisionPlan,
+    roles: stats.Roles,
+    tables: Sequence[LifeTables],
+    lives: pd.DataFrame,
+    slow: str,
+    beside: contrasts.Contrasts | None,
+    lenders: Mapping[str, str],
+) -> stats.Verdicts:
+    """Decides on one server. The controls that the switchback lends are decided by its plan and with its own obstacles."""
+    obstacles: dict[str, Sequence[stats.Obstacle]] = {**_saturated(tables, lives)}
+    unreached = _ended(lives, slow)
+    if beside is not None:
+        before = beside.data.unreached()
+        obstacles |= {name: beside.not_valid.get(arm, ()) for name, arm in lenders.items()}
+        unreached |= {name: before.get(arm, 0) for name, arm in lenders.items()}
+    lent = {} if beside is None else dict.fromkeys(lenders, beside.plan)
+    return stats.decide(effects, plan, roles, obstacles_by_arm=obstacles, unreached=unreached, lent=lent)
 
 
 def _requests(life: LifeTables, slow: str) -> float:

@@ -114,8 +114,17 @@ def _state_slope(part: Statement, server: ServerPlayers, p: float, p_equivalent:
     for name, (at, note) in fits.items():
         mean, source = server.over_blocks(at), "a line within each block, t interval over blocks"
         part.fact(name, mean.value, "ms per ms", interval=(mean.low, mean.high), n=mean.n, source=source, note=note)
-    failed = server.decision.controls[GAP].failed if server.line.n >= server.plan.minimum else ()
-    found = stats.verdict(server.line, server.plan, obstacles=failed, p=p, p_equivalent=p_equivalent, counted="blocks")
+    controls = server.decision.controls[GAP]
+    failed = controls.failed if server.line.n >= server.plan.minimum else ()
+    found = stats.verdict(
+        server.line,
+        server.plan,
+        obstacles=failed,
+        undecided=controls.undecided,
+        p=p,
+        p_equivalent=p_equivalent,
+        counted="blocks",
+    )
     mean = server.over_blocks()
     shown = f"{with_interval(mean.value, mean.low, mean.high)} ms per ms and player, adjusted {p_value(p)}"
     if found.word == "equivalent":

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tickdisk import plot
+from tickdisk.experiment import SWITCHBACK
 from tickdisk.foundation.numbers import interval, number
 from tickdisk.studies.sweep.compute import Outcome, Results
 
@@ -17,7 +18,7 @@ def outcome(results: Results) -> Any:
     over, *others = results.varied or ["latency_ms"]
     rows = [
         {
-            "at": each.point.stated.get(over, each.latency_ms),
+            "at": each.point.stated.get(over, _planned(each, over)),
             "series": ", ".join(f"{_name(key)} {_value(each, key)}" for key in others),
             "metric": title,
             "ratio": each.ratios[metric].ratio,
@@ -29,6 +30,21 @@ def outcome(results: Results) -> Any:
         for each in results.outcomes
     ]
     return plot.swept_effects(pd.DataFrame(rows), over=_name(over), margin=results.margin, level=1 - results.alpha)
+
+
+def _planned(each: Outcome, column: str) -> float | str:
+    """Returns the value of a column that a point leaves to the plan."""
+    if column == "latency_ms":
+        return each.latency_ms
+    data = each.effects.data
+    planned: Mapping[str, float | str] = {
+        "players": data.design(SWITCHBACK).players,
+        "save_period_s": data.design(SWITCHBACK).save_period_s,
+        "device": next(arm.device for arm in data.arms if arm.arm == each.arm),
+        "server": data.server,
+        "lives": data.design(SWITCHBACK).lives,
+    }
+    return planned[column]
 
 
 def _name(column: str) -> str:

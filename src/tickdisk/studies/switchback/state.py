@@ -16,6 +16,7 @@ def state(results: Results) -> Statement:
     contrasts.state_effects(statement, results.contrasts)
     _state_counts(statement, results)
     contrasts.state_controls(statement, results.contrasts)
+    contrasts.state_held(statement, contrasts.held_back(results.contrasts, results.lives))
     _state_effects(statement, results)
     for metric in results.contrasts.metrics:
         _state_dose(statement, results, metric)
