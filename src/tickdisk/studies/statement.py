@@ -368,7 +368,12 @@ def verdict_text(claim: Claim) -> str:
 
 
 def _ends(fact: Fact) -> tuple[float, float]:
-    """Returns the ends of the interval of a fact. A value without an interval has no sampling error, and is both ends."""
+    """Returns the ends of the interval of a fact. A value without an interval has no sampling error, and is both ends.
+
+    A value that rests on one thing may be anything, because one thing has no spread.
+    """
+    if fact.n == 1 and fact.low is None and fact.high is None:
+        return -math.inf, math.inf
     if fact.low is None and fact.high is None:
         value = math.nan if fact.value is None else fact.value
         return value, value
