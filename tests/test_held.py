@@ -12,7 +12,6 @@ from tickdisk.studies import contrasts
 from tickdisk.studies.statement import Statement
 from tickdisk.studies.switchback import compute
 
-
 Tables = Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]]
 
 

@@ -186,8 +186,8 @@ def compute(
         baseline=baseline,
         arms=arms,
         not_valid=not_valid,
-        outcome=decide(table, controlled_by and controlled_by.outcome),
-        unmarked=decide(clean, controlled_by and (controlled_by.unmarked or controlled_by.outcome))
+        outcome=decide(table, None if controlled_by is None else controlled_by.outcome),
+        unmarked=decide(clean, None if controlled_by is None else controlled_by.unmarked or controlled_by.outcome)
         if 0 < len(clean) < len(table)
         else None,
         requests=pd.concat([life.requests() for life in data.lives()], ignore_index=True),

@@ -66,7 +66,9 @@ def state_held(statement: Statement, held: Held | None, about: str = "") -> None
         statement.fact(f"held.{kind}", mean.value, "ms", interval=(mean.low, mean.high), n=mean.n, source=source, note=note)
     mean = held.later_ms["place"]
     low, high = ((1 + sign * _NEAR) * held.known_ms for sign in (-1, 1))
-    few = [stats.TooFew(n=mean.n, needed=held.plan.control_minimum, counted="lives")] if mean.n < held.plan.control_minimum else []
+    few = (
+        [stats.TooFew(n=mean.n, needed=held.plan.control_minimum, counted="lives")] if mean.n < held.plan.control_minimum else []
+    )
     word: stats.BoundWord = "inconclusive"
     if few:
         word = "not valid"
@@ -77,7 +79,8 @@ def state_held(statement: Statement, held: Held | None, about: str = "") -> None
     statement.bound(
         "held",
         source=THIS_PROJECT,
-        statement=f"{about}Placed blocks are answered {known} later, to within {_NEAR:.0%}, while the server holds answers back by {known}",
+        statement=f"{about}Placed blocks are answered {known} later, to within {_NEAR:.0%}, while the server holds them back by "
+        "that time",
         verdict=word,
         evidence="; ".join([statement["held.place"].text, *(each.sentence for each in few)]),
         causes=few,

@@ -14,7 +14,8 @@ _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
 CONTROL_WORDS = {
     "ticks": "Effect of a known delay of {delay} ms in the tick on the {metric} (positive control)",
     "actions": "Effect of a known delay of {delay} ms in the server's answers on the {metric} (positive control)",
-    "both": "Effect of known delays of {ticks} ms in the tick and of {actions} ms in the server's answers on the {metric} (positive control)",
+    "both": "Effect of known delays of {ticks} ms in the tick and of {actions} ms in the server's answers on the {metric} "
+    "(positive control)",
     "apart": "Effect of a known delay of {delay} ms in the server's answers on the {metric}, which has no part in answers",
     "null": "Effect of the same device under another name on the {metric} (A/A control)",
     "sham": "Effect of the emulator's CPU time alone on the {metric} (sham control)",

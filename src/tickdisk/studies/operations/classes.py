@@ -161,8 +161,8 @@ class _Curve:
     def along(self, equivalent: Equivalent) -> list[npt.NDArray[np.float64]]:
         """Returns the log ratio of each life at an equivalent latency, at both ends of it, and at each dose between these.
 
-        The ratio is linear between two doses, so it is nowhere between the ends higher or lower than at one of these latencies. It
-        is constant beyond the doses.
+        The ratio of a life is linear between two doses, so it is nowhere between the ends higher or lower than at one of these
+        latencies. It is constant beyond the doses.
         """
         between = [ms for ms in self.doses_ms if equivalent.low_ms < ms < equivalent.high_ms]
         ratios = np.exp(self.logs)
@@ -185,7 +185,7 @@ class _Prediction:
     def on(self, arm: str | None, rows: int) -> ClassEffect:
         """Returns the effect of the class, which `arm` plays live if it is not None."""
         plan, curve = self.effects.plan, _Curve.of(self.doses, self.metric)
-        # Each bound has the level alpha / rows. Half of it is for an end of the equivalent latency, and half for the effect there.
+        # A bound has the level alpha / rows. Half of it is for the end of the equivalent latency, and half for the effect there.
         equivalent = equivalent_latency(self.added_ms, self.latencies_ms, alpha=plan.alpha / rows)
         every = [stats.contrast(logs, margin=plan.margin, alpha=plan.alpha / rows / 2) for logs in curve.along(equivalent)]
         predicted = stats.widest(every, every[0])
@@ -203,7 +203,9 @@ class _Prediction:
         than it planned or than a verdict needs.
         """
         controls = [source.outcome.decision.controls[self.metric] for source in sources]
-        is_not_valid = any(source.not_valid.get(arm) for source in sources for arm in (*arms, *contrasts.dose_arms(source, "dose")))
+        is_not_valid = any(
+            source.not_valid.get(arm) for source in sources for arm in (*arms, *contrasts.dose_arms(source, "dose"))
+        )
         is_short = any(self._lives(source) < max(source.plan.lives, source.plan.minimum) for source in sources)
         if is_not_valid or is_short or any(each.failed for each in controls):
             return "not valid"
@@ -221,9 +223,7 @@ class _Prediction:
         plan, controls = self.effects.plan, self.effects.outcome.decision.controls[self.metric]
         equivalent = equivalent_latency(self.added_ms, self.latencies_ms, alpha=plan.alpha / 2)
         logs = self.effects.outcome.logs[self.metric, arm].to_numpy(float)
-        every = [
-            stats.contrast_between(logs, own, margin=plan.margin, alpha=plan.alpha / 2) for own in curve.along(equivalent)
-        ]
+        every = [stats.contrast_between(logs, own, margin=plan.margin, alpha=plan.alpha / 2) for own in curve.along(equivalent)]
         apart = stats.widest(every, every[0])
         # The smaller of two experiments has fewer lives than the larger one plans.
         both = replace(plan, lives=min(plan.lives, self.doses.plan.lives))

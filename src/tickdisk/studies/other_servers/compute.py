@@ -110,7 +110,9 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             continue
         doses = contrasts.dose_arms(effects, "dose", "treatment")
         title = effects.data.manifests[0].server.title
-        parts.append(Part(experiment, server, title, effects, doses, _saves(lives), _pauses_ms(lives), contrasts.held_back(effects, lives)))
+        parts.append(
+            Part(experiment, server, title, effects, doses, _saves(lives), _pauses_ms(lives), contrasts.held_back(effects, lives))
+        )
     if all(part.server == main for part in parts):
         raise TickdiskError(
             f"no switchback and no join burst of another server than {main} has run under {runs}; "
