@@ -71,7 +71,9 @@ onstart:
     with exit_with_message():
         project.claim(Path("results"))
         for path, planned in PLANS.items():
-            planned.save(path)  # only now: another run may have been at work with its own plan
+            planned.save(
+                path
+            )  # only now: another run may have been at work with its own plan
         for line in device.recover():
             print(f"left by an earlier run, removed: {line}")
         for name, reason in PROJECT.missing_servers.items():
@@ -94,10 +96,10 @@ include: "workflow/rules/netcode.smk"
 include: "workflow/rules/notebooks.smk"
 include: "workflow/rules/paper.smk"
 
+
 if SWEEP is not None:
 
     include: "workflow/rules/sweep.smk"
-
 
 
 # If a step failed, its reason is said last. The paper and the page are made from what is whole, and both say what is missing.

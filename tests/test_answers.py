@@ -209,7 +209,7 @@ def test_the_sizing_table_says_for_how_many_players_it_holds_and_what_one_more_c
     }
     assert {row.per_player for row in found.sizing} == {"", shown}
     assert "While 5 players play, latencies of up to" in found.advice
-    words = "A player more adds 9.10 [8.80, 9.40] ms to the longest tick gap for each ms of latency."
+    words = "Each further player adds 9.10 [8.80, 9.40] ms to the longest tick gap for each ms of latency."
     assert (words in found.advice, words in next(each.sentence for each in found.answers if each.id == "latency")) == (
         is_said,
         is_said,

@@ -113,7 +113,7 @@ def test_points_that_are_the_same_have_the_same_cells_and_more_lives_add_to_them
 
 
 def study_of(folder: Path, points: list[Point], monkeypatch: pytest.MonkeyPatch, **parameters: Any) -> Study[Any]:
-    """Writes made-up lives of all points, and returns the study of the sweep. A player more makes a tick 10 ms longer."""
+    """Writes made-up lives of all points, and returns the study of the sweep. Each further player makes a tick 10 ms longer."""
     runs = folder / "runs"
     rows = [COLUMNS, *("\t".join(str(getattr(point, key) or "") for key in Point.model_fields) for point in points)]
     (folder / POINTS).write_text("\n".join(rows) + "\n")

@@ -18,8 +18,7 @@ for server in SERVERS:
             server=server,
         shell:
             # The plan of a sweep has the same worlds, and may be of another scale than the plan of the paper.
-            f"tickdisk world --plan {PLAN}"
-            " --server {params.server} > {log} 2>&1"
+            f"tickdisk world --plan {PLAN}" " --server {params.server} > {log} 2>&1"
 
 
 rule calibrate:

@@ -44,7 +44,7 @@ def player_saves(accesses: pd.DataFrame, saves: pd.DataFrame, device: pd.DataFra
     flush = np.searchsorted(flushes["at_ns"].to_numpy(), arrival_ns, side="right") - 1
     ends_ns = np.append(
         flushes["end_ns"].to_numpy(), 0
-    )  # A request before the first flush belongs to the last, which is no flush.
+    )  # A request before the first flush has the index -1, which selects this 0, so that it belongs to no flush.
     asked = asked[arrival_ns < ends_ns[flush]]
     busy_until_ns = asked["replied_ns"].cummax().shift(fill_value=0)
     return PlayerSaves(

@@ -58,7 +58,7 @@ PLAYERS = Experiment(
     evidence=(),
     parameters={"plan": "results/plan.json"},
     card=Card(
-        "What a player more costs",
+        "What each further player costs",
         "The device changes inside each life, and lives have different numbers of players.",
         "paper_players",
         "Time that a slow device adds to the longest tick gap, over the number of players, by server",

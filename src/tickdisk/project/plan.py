@@ -12,7 +12,7 @@ from tickdisk.foundation import record
 
 
 class Tier(record.Record):
-    """A class of disks that the paper compares."""
+    """A device that the paper compares."""
 
     description: str
     """A description of the class."""
@@ -30,9 +30,9 @@ class SizingClass(record.Record):
     read_latency_ns: float
     """The mean latency of a read of 4 KiB by its model, if one request comes after another."""
     write_latency_ns: float
-    """The mean latency of a write of 4 KiB."""
+    """The mean time by which a write of 4 KiB lengthens a sequence of writes and a flush, with what it leaves for the flush."""
     flush_latency_ns: float
-    """The mean latency of a flush after one such write."""
+    """The mean time by which the flush lengthens this sequence, without the part that the writes before it cause."""
 
     @property
     def latencies_ns(self) -> tuple[float, float, float]:
@@ -50,7 +50,7 @@ class KeptPlan(record.Record):
     arms: tuple[Arm, ...]
     """The arms of all experiments."""
     tiers: dict[str, Tier]
-    """The classes of disks that the paper compares, under their names."""
+    """The tiers, which are the devices that the paper compares, under their names."""
     classes: dict[str, SizingClass] = Field(default_factory=dict)
     """The classes of disks that the sizing table answers for, under their names."""
     binaries: dict[str, dict[str, str]]

@@ -1,4 +1,4 @@
-"""Published findings: the quantity that was published, how near it must come, and the one function that decides about it."""
+"""Describes published findings by quantity and tolerance, and decides whether a value of this project upholds them."""
 
 from collections.abc import Mapping
 from math import inf

@@ -53,7 +53,7 @@ class SizingRow(Record):
     least: str
     """The effect of the smallest dose, with its interval."""
     per_player: str
-    """The cost of a player more: ms of the longest tick gap for each ms of latency. It is empty for a metric that was not
+    """The cost of each further player: ms of the longest tick gap for each ms of latency. It is empty for a metric that was not
     measured with several numbers of players."""
     good_up_to_ms: float | None
     """The latency of `good_up_to` as a number. It is null if no latency is shown to be good, or if nothing is decided."""
@@ -107,7 +107,7 @@ def _row(evidence: Evidence, server: str, key: str, prefix: str, name: str, titl
 
 
 def _per_player(evidence: Evidence, prefix: str) -> str:
-    """Returns in words what a player more costs, or an empty text if it was not measured."""
+    """Returns in words what each further player costs, or an empty text if it was not measured."""
     name = f"players.{prefix.removeprefix('other_servers.')}per_player"
     if name not in evidence.claims:
         return ""
@@ -123,13 +123,13 @@ def _per_player(evidence: Evidence, prefix: str) -> str:
 
 
 def sentence_of_players(evidence: Evidence) -> str:
-    """Returns one sentence with what a player more costs on the server of the studies, or an empty text if that is not shown."""
+    """Returns one sentence with what each further player costs on the server of the studies. It is empty if that is not shown."""
     claim = evidence.claims.get("players.per_player")
     if claim is None or claim.verdict != "different" or claim.direction != "higher":
         return ""
     fact = evidence.facts[claim.effect]
     added = with_interval(fact.value, fact.low, fact.high)
-    return f"A player more adds {added} ms to the longest tick gap for each ms of latency."
+    return f"Each further player adds {added} ms to the longest tick gap for each ms of latency."
 
 
 def largest_dose(evidence: Evidence, effect: str) -> str:

@@ -1,6 +1,7 @@
 """States the facts and claims about slow reads, writes and flushes on each server."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 from tickdisk import stats
 from tickdisk.foundation.numbers import interval, joined_list, number, with_interval
@@ -89,10 +90,16 @@ def _state_added(statement: Statement, part: Part, metric: str) -> None:
     for name in (*part.arms, SUM):
         added = part.added[metric, name]
         ends = (added.low, added.high)
-        note = f"{title}: added by {'' if name == SUM else 'slow '}{_WORDS[name]}"
+        note = f"{title}: time added " + (
+            f"by {_WORDS[SUM]}"
+            if name == SUM
+            else "if all operations are slow"
+            if name == ALL
+            else f"if only {_WORDS[name]} are slow"
+        )
         statement.fact(f"added.{metric_name}.{name}", added.value, "ms", interval=ends, n=added.n, source=source, note=note)
         per_ms, low, high = (value / part.more_ms for value in (added.value, *ends))
-        note = f"{note}, for each ms of latency; as many requests one after another take as long"
+        note = f"{note}, for each ms of latency; this would be the number of requests if ticks waited for them one after another"
         statement.fact(
             f"per_ms.{metric_name}.{name}", per_ms, "ms per ms", interval=(low, high), n=added.n, source=source, note=note
         )
@@ -172,14 +179,15 @@ def _state_trial(statement: Statement, part: Part, metric: str, device: str, tri
     causes = stats.causes_of(apart, verdict, part.effects.plan)
     words = [*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]
     low, high = trial.predicted
-    where = "inside" if trial.is_inside else "outside"
-    words.append(f"the measured {number(measured.ratio)} lies {where} the predicted interval {interval(low, high)}")
+    if isfinite(low):
+        where = "inside" if trial.is_inside else "outside"
+        words.append(f"the measured {number(measured.ratio)} lies {where} the predicted interval {interval(low, high)}")
+        note = f"whether the measured {title} on the class {disk} lies inside its predicted interval, as 0 or 1"
+        statement.fact(f"class_inside.{name}.{device}", int(trial.is_inside), "", n=measured.n, source=source, note=note)
     if not trial.is_hard:
-        words.append("the measured effect is not shown to exceed the margin, so that no effect would be as good a prediction")
+        words.append("the measured effect is not shown to exceed the margin, so a prediction of no change would be as good")
     note = f"whether the effect of the class {disk} on the {title} is shown to exceed the margin, as 0 or 1"
     statement.fact(f"class_hard.{name}.{device}", int(trial.is_hard), "", n=measured.n, source=source, note=note)
-    note = f"whether the measured {title} on the class {disk} lies inside its predicted interval, as 0 or 1"
-    statement.fact(f"class_inside.{name}.{device}", int(trial.is_inside), "", n=measured.n, source=source, note=note)
     statement.comparison(
         f"held_out.{name}.{device}",
         source=THIS_PROJECT,

@@ -1,4 +1,4 @@
-"""States the facts and claims about players: the effect with each number of players, and what a player more costs."""
+"""States the facts and claims about players: the effect with each number of players, and what each further player costs."""
 
 from tickdisk import stats
 from tickdisk.accesses import PlayerSaves
@@ -132,7 +132,7 @@ def _state_slope(part: Statement, server: ServerPlayers, p: float, p_equivalent:
     part.comparison(
         "per_player",
         source=THIS_PROJECT,
-        statement=f"{server.title}: Effect of a player more on what a ms of storage latency adds to the longest tick gap",
+        statement=f"{server.title}: Effect of each further player on what 1 ms of storage latency adds to the longest tick gap",
         verdict=found.word,
         evidence="; ".join([shown if found.shown else found.reason, _SCAN]),
         causes=found.obstacles,
