@@ -73,7 +73,7 @@ def test_what_a_run_leaves_out_stands_there_as_our_result(tmp_path: Path, monkey
         (folder / "results/comparison.json").write_text(json.dumps(found))
         monkeypatch.chdir(folder)
         said = typst.query(str(template), "heading.where(numbering: none)", field="body", root=".", ignore_system_fonts=True)
-        assert ("Our kept results" in said) == bool(without)
+        assert ("Our reference results" in said) == bool(without)
         set_paper(template, Path("results/paper.pdf"))
 
 
