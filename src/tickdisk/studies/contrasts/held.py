@@ -10,8 +10,8 @@ from tickdisk.studies.contrasts.compute import Contrasts
 from tickdisk.studies.runs import LifeTables
 from tickdisk.studies.statement import THIS_PROJECT, Statement
 
-_KINDS = {"place": "placed blocks", "teleport": "teleports"}
-"""Kinds of actions, with their words. The claim is about the first, whose answer waits for no storage."""
+_KINDS = {"edits": ("place", "dig"), "teleports": ("teleport",)}
+"""Kinds of actions, with their words. The claim is about the first, whose answers wait for no storage."""
 _NEAR = 0.05
 """Largest share by which the known time may be missed."""
 
@@ -36,24 +36,32 @@ def held_back(effects: Contrasts, lives: Sequence[LifeTables]) -> Held | None:
         return None
     baselines = [effects.baseline, effects.roles.null]
     later = {
-        kind: stats.over_lives(
-            [_took_ms(life, kind, [arm.arm]) - _took_ms(life, kind, baselines) for life in lives], effects.plan.alpha
+        name: stats.over_lives(
+            [
+                _took_ms(life, kinds, [arm.arm], arm.action_delay_ms) - _took_ms(life, kinds, baselines, arm.action_delay_ms)
+                for life in lives
+            ],
+            effects.plan.alpha,
         )
-        for kind in _KINDS
+        for name, kinds in _KINDS.items()
     }
     return Held(arm.action_delay_ms, later, effects.plan)
 
 
-def _took_ms(life: LifeTables, kind: str, arms: Sequence[str]) -> float:
-    """Returns the mean time from issue to completion of a life's actions that were due in some arms, or NaN if there are none."""
+def _took_ms(life: LifeTables, kinds: Sequence[str], arms: Sequence[str], known_ms: int) -> float:
+    """Returns the mean time from issue to completion of a life's actions in some arms, or NaN if there are none.
+
+    Actions count that were issued in the steady part of an epoch, and so long before its end that their answers fall into it: an
+    action that waits for the one before it may be issued when its epoch is over.
+    """
     epochs = life.epochs[life.epochs["arm"].isin(arms)]
-    own = life.actions[(life.actions["action"] == kind) & (life.actions["outcome"] == "completed")]
+    own = life.actions[life.actions["action"].isin(kinds) & (life.actions["outcome"] == "completed")]
     parts = [
-        own[(own["due_ns"] >= steady) & (own["due_ns"] < end)]
+        own[(own["issued_ns"] >= steady) & (own["issued_ns"] < end - 2_000_000 * known_ms)]
         for steady, end in zip(epochs["steady_ns"], epochs["end_ns"], strict=True)
     ]
-    due = pd.concat(parts) if parts else own.iloc[:0]
-    return float((due["completed_ns"] - due["issued_ns"]).astype("float64").mean()) / 1e6
+    issued = pd.concat(parts) if parts else own.iloc[:0]
+    return float((issued["completed_ns"] - issued["issued_ns"]).astype("float64").mean()) / 1e6
 
 
 def state_held(statement: Statement, held: Held | None, about: str = "") -> None:
@@ -62,9 +70,9 @@ def state_held(statement: Statement, held: Held | None, about: str = "") -> None
         return
     known, source = f"{held.known_ms} ms", "actions tables, t interval over lives"
     for kind, mean in held.later_ms.items():
-        note = f"time by which {_KINDS[kind]} are completed later after their issue while answers are held back by {known}"
+        note = f"time by which {kind} are completed later after their issue while answers are held back by {known}"
         statement.fact(f"held.{kind}", mean.value, "ms", interval=(mean.low, mean.high), n=mean.n, source=source, note=note)
-    mean = held.later_ms["place"]
+    mean = held.later_ms["edits"]
     low, high = ((1 + sign * _NEAR) * held.known_ms for sign in (-1, 1))
     few = (
         [stats.TooFew(n=mean.n, needed=held.plan.control_minimum, counted="lives")] if mean.n < held.plan.control_minimum else []
@@ -79,13 +87,13 @@ def state_held(statement: Statement, held: Held | None, about: str = "") -> None
     statement.bound(
         "held",
         source=THIS_PROJECT,
-        statement=f"{about}Placed blocks are answered {known} later, to within {_NEAR:.0%}, while the server holds them back by "
+        statement=f"{about}Edits of blocks are answered {known} later, to within {_NEAR:.0%}, while the server holds them back by "
         "that time",
         verdict=word,
-        evidence="; ".join([statement["held.place"].text, *(each.sentence for each in few)]),
+        evidence="; ".join([statement["held.edits"].text, *(each.sentence for each in few)]),
         causes=few,
-        effect="held.place",
-        facts=["held.teleport"],
+        effect="held.edits",
+        facts=["held.teleports"],
         n=mean.n,
         counted="lives",
     )
