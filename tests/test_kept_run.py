@@ -22,7 +22,7 @@ from kept_run import KEPT, ROOT, study, unpack
 
 from tickdisk.calibrate import load_calibration, load_fidelity
 from tickdisk.experiment import STUDIES
-from tickdisk.foundation import record
+from tickdisk.foundation import record, table
 from tickdisk.manifest import LifeRecord, read_manifest
 from tickdisk.project import KeptPlan, read_plan
 from tickdisk.replay import read_replays
@@ -97,6 +97,17 @@ def test_its_records_are_written_again_as_they_were(project: Path) -> None:
     assert {tool for life in lives for tool in (capture.tool for capture in life.captures)} >= {"bpftrace", "strace"}
     assert min(len(life.client.actions) for life in lives) > 0
     assert min(sum(life.device.requests.values()) for life in lives) > 0
+
+
+def test_lives_have_the_numbers_of_players_that_were_planned(project: Path) -> None:
+    for cell in (cell for cell in read_plan(project / "results/plan.json").cells if cell.experiment == "players"):
+        planned = {life.name: life for life in read_manifest(project / "results/runs" / cell.hash).plan}
+        assert len({life.players for life in planned.values()}) > 1
+        for name, life in planned.items():
+            folder = project / "results/runs" / cell.hash / name
+            ticks, epochs = (table.read(kind, folder / f"{kind}.parquet") for kind in ("ticks", "epochs"))
+            assert ticks["players"].max() == life.players
+            assert sorted(epochs["arm"]) == ["latency_6ms", "ssd_100us", "ssd_100us_again"]
 
 
 def test_our_run_at_paper_scale_gets_the_same_answers() -> None:

@@ -227,17 +227,3 @@ def test_answers_are_held_back_in_the_arm_that_says_so_and_in_no_other(switchbac
     assert inside.any()
     assert took_ms[inside].min() > 3 * 90 - 10  # Four steps, of which the first may have nearly passed.
     assert took_ms[~inside].median() < 200
-
-
-def test_lives_of_a_cell_have_the_numbers_of_players_that_are_planned(small_project: Path, workflow: Start) -> None:
-    (cell,) = _cells(small_project, "players")
-    _finish(workflow(str(_manifest_path(Path(), cell))))
-    manifest = json.loads(_manifest_path(small_project, cell).read_text())
-    assert {life["players"] for life in manifest["plan"]} == {2, 3}
-    for life in manifest["plan"]:
-        folder = small_project / "results/runs" / cell / life["name"]
-        ticks, epochs = (table.read(name, folder / f"{name}.parquet") for name in ("ticks", "epochs"))
-        assert (ticks["players"].max(), sorted(epochs["arm"])) == (
-            life["players"],
-            ["latency_6ms", "ssd_100us", "ssd_100us_again"],
-        )
