@@ -87,8 +87,8 @@ def state_held(statement: Statement, held: Held | None, about: str = "") -> None
     statement.bound(
         "held",
         source=THIS_PROJECT,
-        statement=f"{about}Edits of blocks are answered {known} later, to within {_NEAR:.0%}, while the server holds them by "
-        "that time",
+        statement=f"{about}Edits of blocks are answered {known} later, to within {_NEAR:.0%}, while the server holds its answers "
+        "back by that time",
         verdict=word,
         evidence="; ".join([statement["held.edits"].text, *(each.sentence for each in few)]),
         causes=few,
