@@ -29,16 +29,19 @@ class Held:
 def held_back(effects: Contrasts, lives: Sequence[LifeTables]) -> Held | None:
     """Measures the actions of an experiment's lives, or returns None if no arm only holds answers back.
 
-    A latency from the due time would be longer by more than the known time, because an action waits for the one before it.
+    A latency from the due time would be longer by more than the known time, because an action waits for the one before it. Such
+    an action is left out: it is issued when an answer comes, at the end of a step, and so waits longer for the next step's end
+    than an action that is issued at any time.
     """
     arm = next((arm for arm in effects.data.arms if arm.delays_only_actions), None)
     if arm is None or arm.action_delay_ms is None:
         return None
-    baselines = [effects.baseline, effects.roles.null]
+    baselines, lag_ms = [effects.baseline, effects.roles.null], effects.data.config.limits.client_lag_ms
     later = {
         name: stats.over_lives(
             [
-                _took_ms(life, kinds, [arm.arm], arm.action_delay_ms) - _took_ms(life, kinds, baselines, arm.action_delay_ms)
+                _took_ms(life, kinds, [arm.arm], arm.action_delay_ms, lag_ms)
+                - _took_ms(life, kinds, baselines, arm.action_delay_ms, lag_ms)
                 for life in lives
             ],
             effects.plan.alpha,
@@ -48,14 +51,15 @@ def held_back(effects: Contrasts, lives: Sequence[LifeTables]) -> Held | None:
     return Held(arm.action_delay_ms, later, effects.plan)
 
 
-def _took_ms(life: LifeTables, kinds: Sequence[str], arms: Sequence[str], known_ms: int) -> float:
+def _took_ms(life: LifeTables, kinds: Sequence[str], arms: Sequence[str], known_ms: int, lag_ms: float) -> float:
     """Returns the mean time from issue to completion of a life's actions in some arms, or NaN if there are none.
 
-    Actions count that were issued in the steady part of an epoch, and so long before its end that their answers fall into it: an
-    action that waits for the one before it may be issued when its epoch is over.
+    Actions count that were issued within `lag_ms` after they were due, in the steady part of an epoch, and so long before its end
+    that their answers fall into it.
     """
     epochs = life.epochs[life.epochs["arm"].isin(arms)]
     own = life.actions[life.actions["action"].isin(kinds) & (life.actions["outcome"] == "completed")]
+    own = own[own["issued_ns"] - own["due_ns"] <= 1_000_000 * lag_ms]
     parts = [
         own[(own["issued_ns"] >= steady) & (own["issued_ns"] < end - 2_000_000 * known_ms)]
         for steady, end in zip(epochs["steady_ns"], epochs["end_ns"], strict=True)
