@@ -24,7 +24,7 @@ def late(_: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Returns tables in which players issue everything 10 ms after it was due, and half of it so late that it does not count."""
     tables = placed(0, made)
     actions = tables["actions"]
-    is_late = pd.Series(range(len(actions)), index=actions.index) % 4 < 2  # noqa: PLR2004 - both kinds of actions in turn
+    is_late = pd.Series(range(len(actions)), index=actions.index) % 4 < 2
     lag_ns = is_late.map({True: 200_000_000, False: 10_000_000})
     return tables | {"actions": actions.assign(issued_ns=actions["issued_ns"] + lag_ns)}
 
