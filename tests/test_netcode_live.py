@@ -96,7 +96,7 @@ def test_a_link_delays_and_loses_as_it_is_told(tmp_path: Path) -> None:
 
 def test_all_stacks_play_without_a_lost_player(tmp_path: Path) -> None:
     for stack in netcode.stacks():
-        attendance = netcode.Attendance((0, 10, 20), blocks=2, ramp_s=0.9, steady_s=0.8, is_rising=stack != "quic")
+        attendance = netcode.Attendance((0, 10, 20), blocks=2, ramp_s=1.2, steady_s=1.1, is_rising=stack != "quic")
         life = netcode.live(netcode.Setting(stack, attendance), tmp_path / stack)
         assert life.lost == (), stack
         assert life.is_equal, stack
