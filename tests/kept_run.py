@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import zstandard
+from pyarrow import parquet
 
 from tickdisk.experiment import STUDIES
 
@@ -34,7 +35,7 @@ _FILES = (
 )
 """The files of a run that studies read."""
 _EVERY = 20
-"""Of the requests of the calibration, each of so many is kept."""
+"""The archive has one of so many requests of the calibration."""
 
 
 def keep(results: Path) -> None:
@@ -42,7 +43,7 @@ def keep(results: Path) -> None:
     cells = {cell["hash"] for cell in json.loads((results / "plan.json").read_text())["cells"]}
     requests = pd.read_parquet(results / "calibration/requests.parquet")
     thinned = requests[requests.groupby(["device", "job"], observed=True).cumcount() % _EVERY == 0]
-    thinned.to_parquet(table := io.BytesIO(), compression="zstd")
+    thinned.to_parquet(table := io.BytesIO(), compression=None)
     counts = thinned[~thinned["ramp"]].groupby(["device", "job"], observed=True).size()
     calibration = json.loads((results / "calibration.json").read_text())
     for device in calibration["devices"]:
@@ -55,13 +56,19 @@ def keep(results: Path) -> None:
             name = path.relative_to(results)
             if name.parts[0] == "runs" and name.parts[1] not in cells:
                 continue
-            content = changed.get(str(name)) or path.read_bytes()
+            content = changed.get(str(name)) or (_plain(path) if path.suffix == ".parquet" else path.read_bytes())
             member = tarfile.TarInfo(str(name))
             member.size = len(content)
             files.addfile(member, io.BytesIO(content))
     (KEPT / "run.tar.zst").write_bytes(zstandard.ZstdCompressor(level=19).compress(packed.getvalue()))
     drawn = {name: json.loads((results / f"notebooks/{name}/figures.json").read_text()) for name in sorted(STUDIES)}
     (KEPT / "figures.json").write_text(json.dumps(drawn, indent=2, sort_keys=True) + "\n")
+
+
+def _plain(path: Path) -> bytes:
+    """Returns a table without compression of its own, because the archive as a whole compresses better."""
+    parquet.write_table(parquet.read_table(path), written := io.BytesIO(), compression="none")
+    return written.getvalue()
 
 
 def unpack(folder: Path) -> None:

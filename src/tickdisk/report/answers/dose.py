@@ -140,10 +140,13 @@ def largest_dose(evidence: Evidence, effect: str) -> str:
 
 def _disk(evidence: Evidence, server: str, metric: str) -> str:
     """Returns the slowest class of disks that is good enough for a metric of steady play, in words."""
-    good, slowest = (evidence.facts.get(f"operations.{server}.{name}.{metric}") for name in ("classes_good", "slowest_class"))
+    names = (f"classes_good.{metric}", f"slowest_class.{metric}", "title")
+    good, slowest, ran = (evidence.facts.get(f"operations.{server}.{name}") for name in names)
     if slowest is not None:
         return tier_name(slowest.text)
-    return _NO_CLASS if good is not None else NOT_DECIDED if f"operations.{server}.title" in evidence.facts else _NOT_APART
+    if good is not None:
+        return _NO_CLASS
+    return _NOT_APART if ran is None else NOT_DECIDED
 
 
 def sentences_of_metrics(evidence: Evidence, rows: Sequence[SizingRow], margin: float) -> str:

@@ -382,12 +382,13 @@ def answer(
     context = Context(evidence, asked, server, tiers, sizing(evidence, server, asked.server), margin, others)
     rows = [row for prefix, title in others.items() for row in sizing(evidence, title, prefix.split(".")[1], prefix)]
     advice = _advice(context)
+    apart = evidence.facts.get(f"operations.{asked.server}.title")
     servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
         brief=f"{_effects(context)} {advice}",
         advice=advice,
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
         sizing=(*context.sizing, *rows),
-        classes=tuple(class_rows(evidence, classes, servers)) if f"operations.{asked.server}.title" in evidence.facts else (),
+        classes=() if apart is None else tuple(class_rows(evidence, classes, servers)),
         missing=dict(evidence.missing),
     )
