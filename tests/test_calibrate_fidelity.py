@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import for_release
 from records_of import HOST
 
 from tickdisk import calibrate, device
@@ -229,6 +230,7 @@ def test_few_points_that_hold_do_not_speak_for_all(holds: list[bool], told: int,
 
 
 @pytest.mark.live
+@for_release  # a run at scale smoke measures the same points
 def test_what_the_model_said_is_told_of_the_same_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate.fidelity, "PIPES_BYTES_PER_S", (150e6,))
     ops = {

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import for_release
 from scipy.stats import binom
 
 from tickdisk import netcode
@@ -94,6 +95,7 @@ def test_a_link_delays_and_loses_as_it_is_told(tmp_path: Path) -> None:
     assert 2000 - len(took) <= carried.loc["to_server", "lost"] <= 2020 - len(took)
 
 
+@for_release  # a run at scale smoke checks the same of every stack
 def test_all_stacks_play_without_a_lost_player(tmp_path: Path) -> None:
     for stack in netcode.stacks():
         attendance = netcode.Attendance((0, 10, 20), blocks=2, ramp_s=1.2, steady_s=1.1, is_rising=stack != "quic")

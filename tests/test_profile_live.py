@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import for_release
 
 from tickdisk import device
 from tickdisk.device import DeviceModel
@@ -38,6 +39,7 @@ def off(latency_ns: np.ndarray, first_ns: np.ndarray, share: float) -> float:
     return float(abs(np.quantile(latency_ns, share) / np.quantile(first_ns, share) - 1))
 
 
+@for_release
 def test_a_profile_behaves_elsewhere_as_its_device(tmp_path: Path) -> None:
     output = tmp_path / "My Disk.yaml"
     for _ in range(ATTEMPTS):  # a wrong fit is off each time, one round on a busy machine is not

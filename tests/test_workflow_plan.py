@@ -391,8 +391,11 @@ STAND_IN = (
 NOT_MEASURED = {"notebook", "collect", "compare", "paper", "page", "check", "sweep_point", "sweep_whole"}
 
 
-@pytest.mark.parametrize("cores", [16, 64])
-@pytest.mark.parametrize("words", [(), ("--config", "sweep=mine")], ids=["paper", "sweep"])
+@pytest.mark.parametrize(
+    ("cores", "words"),
+    [(16, ()), (64, ()), (16, ("--config", "sweep=mine"))],
+    ids=["paper-16", "paper-64", "sweep-16"],
+)
 def test_what_measures_is_alone_and_the_rest_runs_side_by_side(
     cores: int, words: tuple[str, ...], project_folder: Path, tmp_path: Path
 ) -> None:

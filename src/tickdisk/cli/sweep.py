@@ -3,6 +3,8 @@
 import itertools
 import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -58,6 +60,7 @@ def sweep(
         varied |= {} if lives is None else {"lives": [str(lives)]}
         text = "\n".join("\t".join(row) for row in [tuple(varied), *itertools.product(*varied.values())]) + "\n"
     before = folder / POINTS
+    is_new = not folder.exists()
     if before.exists() and before.read_text(encoding="utf-8-sig") != text:
         raise TickdiskError(f"{before} has other points; give this sweep another --name, or remove the folder")
     write_text(before, text)
@@ -68,4 +71,10 @@ def sweep(
     words += [f"scale={scale}"] if scale else []
     environment = {**os.environ, "PATH": f"{beside}:{os.environ.get('PATH', os.defpath)}"}
     sys.stdout.flush()
+    if dry_run and is_new:
+        try:
+            code = subprocess.run([beside / "snakemake", *words[1:]], env=environment, check=False).returncode  # noqa: S603
+        finally:
+            shutil.rmtree(folder)  # the points are not decided yet
+        sys.exit(code)
     os.execve(beside / "snakemake", words, environment)  # noqa: S606 - signals reach the workflow itself

@@ -19,7 +19,8 @@ _LEAD_S = 1.0
 _BURN_MS = 400
 _HELD_FROM_S, _HELD_STEPS = 8.7, 4
 """Time from which answers are held back, after the burn, and the number of steps for which they are."""
-_END_S = 10.0
+_HELD_ACTIONS = ("place", "dig", "teleport")
+_END_S = 11.4
 _SAVE_PERIOD_S = 1.5
 _STOP_S = 30.0
 _LATE, _NEAR_BUDGET = 1.5, 0.1
@@ -72,8 +73,8 @@ class _Rehearsal:
     thread: int | None
     written: set[str]
     """Kinds of data in the files that the server changed."""
-    held_ns: float
-    """Mean time by which blocks were placed later while answers were held back. NaN if none was placed."""
+    held_ns: dict[str, float]
+    """For each kind of action: the mean time by which it took longer while answers were held back. NaN if it was not tried."""
     held_from_ns: int
     """Time from which answers were held back, until the end."""
 
@@ -118,8 +119,8 @@ def _rehearse(
     actions = player.read_actions(fast / player.ACTIONS, expected=expected)
     ticks = server.read_ticks(running.tick_log, lambda ns, name: clock.to_monotonic(ns, name, samples), kind.ticking.budget_ns)
     after = _sizes(world)
-    placed = actions[actions["action"] == "place"]
-    took_ns = (placed["completed_ns"] - placed["issued_ns"]).astype(float).groupby(placed["due_ns"] >= held_from_ns).mean()
+    took_ns = (actions["completed_ns"] - actions["issued_ns"]).astype(float)
+    mean_ns = took_ns.groupby([actions["action"], actions["due_ns"] >= held_from_ns]).mean()
     return _Rehearsal(
         {
             str(action): {str(end): int(count) for end, count in of_action["outcome"].value_counts().items()}
@@ -130,7 +131,7 @@ def _rehearse(
         problems,
         thread,
         {kind.classify(path) for path, changed in after.items() if before.get(path) != changed},
-        float(took_ns.get(True, np.nan) - took_ns.get(False, np.nan)),
+        {name: float(mean_ns.get((name, True), np.nan) - mean_ns.get((name, False), np.nan)) for name in _HELD_ACTIONS},
         held_from_ns,
     )
 
@@ -143,7 +144,7 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
 
     for number in range(players):
         name, late_s = player.player_name(number), 0.07 * number
-        there = tuple(zip("xyz", places[players + number], strict=True))
+        back, there = (tuple(zip("xyz", places[one], strict=True)) for one in (number, players + number))
         plan = [
             ("join", 0.0, ()),
             ("walk", 2.5, (("yaw_degrees", 90), ("speed_nodes_per_s", 1))),
@@ -153,6 +154,8 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
             ("place", 6.0, there),
             ("dig", 7.0, there),
             ("place", _HELD_FROM_S + 0.1, there),
+            ("dig", _HELD_FROM_S + 0.9, there),
+            ("teleport", _HELD_FROM_S + 1.7, back),
             ("leave", _END_S, ()),
         ]
         if number == 0:
@@ -197,11 +200,12 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
 
 
 def _held_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause]:
-    """Yields whether an answer that is held back shows in the action, to within a step, and not in ticks."""
+    """Yields whether answers that are held back show in each kind of action, to within a step, and not in ticks."""
     budget_ns, start_ns = kind.ticking.budget_ns, rehearsal.ticks.table["start_ns"].to_numpy()
-    shown = rehearsal.held_ns / budget_ns
-    words = f"of {_HELD_STEPS} steps {shown:.2f} are seen"
-    yield Clause("a held-back answer shows in the action", abs(shown - _HELD_STEPS) < _NEAR_STEP, words)
+    for action, held_ns in rehearsal.held_ns.items():
+        shown = held_ns / budget_ns
+        words = f"of {_HELD_STEPS} steps {shown:.2f} are seen"
+        yield Clause(f"a held-back answer shows in a {action}", abs(shown - _HELD_STEPS) < _NEAR_STEP, words)
     gaps_ns = np.diff(start_ns[start_ns >= rehearsal.held_from_ns])
     usual = float(gaps_ns.mean()) / budget_ns if gaps_ns.size else np.inf
     yield Clause("a held-back answer delays no tick", abs(usual - 1) < _NEAR_BUDGET, f"the mean gap is {usual:.3f} budgets")
