@@ -1,12 +1,10 @@
 """Sweeps: points are read and named, have the controls and one dose, share cells, and show effects that are known."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.testing
-from conftest import BIN
 from records_of import plan_of
 from simulated_runs import BASE_MS, LATENCY_MS, PER_MS, cells_of, linear, write_runs
 
@@ -173,15 +171,6 @@ def test_a_point_s_own_notebook_can_be_made_at_any_latency(tmp_path: Path, monke
         study = studies.switchback(str(tmp_path / point.name / "plan.json"), runs=str(tmp_path / "runs"), **fixed)
         assert study.save(str(tmp_path / f"{point.name}-out"))
         assert len(study.verdicts())
-
-
-def test_a_dry_run_says_what_would_run_and_leaves_nothing(project_folder: Path) -> None:
-    words = ["sweep", "switchback", "--players", "2,3", "--lives", "1", "--name", "tried", "--dry-run"]
-    done = subprocess.run([BIN / "tickdisk", *words], cwd=project_folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "results/sweeps/tried/players_3.html" in done.stdout
-    assert "sweep_live" in done.stdout + done.stderr
-    assert not (project_folder / "results/sweeps/tried").exists()
 
 
 @pytest.mark.parametrize(

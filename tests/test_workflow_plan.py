@@ -383,6 +383,15 @@ def test_a_sweep_runs_its_points_and_nothing_else_and_what_exists_is_used_again(
     assert "results/sweeps/none/points.tsv does not exist; `tickdisk sweep` writes it" in said
 
 
+def test_a_dry_run_of_a_sweep_says_what_would_run_and_leaves_nothing(project_folder: Path) -> None:
+    words = ["sweep", "switchback", "--players", "2,3", "--lives", "1", "--name", "tried", "--dry-run"]
+    done = subprocess.run([BIN / "tickdisk", *words], cwd=project_folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "results/sweeps/tried/players_3.html" in done.stdout
+    assert "sweep_live" in done.stdout + done.stderr
+    assert not (project_folder / "results/sweeps/tried").exists()
+
+
 SHELL = re.compile(r"^( *)shell:\n(?:\1 .*\n|\n(?=\1 ))*", re.MULTILINE)
 STAND_IN = (
     '"begin=$(date +%s%N); sleep 0.{seconds}; for each in {{output}}; do case $each in (*/figures) mkdir -p $each;;'
