@@ -314,6 +314,12 @@ def test_every_table_and_figure_comes_at_the_smallest_scale(tmp_path: Path) -> N
     assert set(json.loads((tmp_path / "out" / "figures.json").read_text()).values()) == {None}
 
 
+def test_every_arm_has_a_row_of_its_own_in_the_paper_s_figure(planned: Study[Switchback]) -> None:
+    text = unescape(planned.figure("paper_effects").data)
+    latencies = ["1 ms", "3 ms", "6 ms", "12 ms"]
+    assert [words for words in ("A/A", "sham", *latencies, "tick delay", "answer delay") if f">{words}</text>" not in text] == []
+
+
 def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
     costs = {"bpftrace": 1.1, "strace_positioned": 1.3, "strace": 1.5}
     used_by = costs | {"tick_delay": 3.0}

@@ -68,7 +68,8 @@ def carry_over(results: Results) -> pd.DataFrame:
 def _arm_words(results: Results) -> dict[str, str]:
     data = results.contrasts.data
     words = {"baseline": "baseline", "null": "A/A", "sham": "sham", "delay": "tick delay"}
-    return {arm.arm: words.get(arm.role) or f"{data.latency_ms(arm.arm):g} ms" for arm in data.arms}
+    answers = {arm.arm: "answer delay" for arm in data.arms if arm.delays_only_actions}
+    return {arm.arm: words.get(arm.role) or f"{data.latency_ms(arm.arm):g} ms" for arm in data.arms} | answers
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
