@@ -88,10 +88,8 @@ def interrupted_make() -> bool:
 
 
 def command(scale: str, blocks: str, study: str) -> list[str]:
-    """Returns the workflow's command line, which leaves out all studies but `study`, unless that is empty."""
-    overrides = [f"{name}={value}" for name, value in (("scale", scale), ("blocks", blocks)) if value]
-    if study:
-        overrides.append(f"leave_out=[{', '.join(name for name in studies() if name != study)}]")
+    """Returns the workflow's command line. Only `study` runs, unless that is empty."""
+    overrides = [f"{name}={value}" for name, value in (("scale", scale), ("blocks", blocks), ("study", study)) if value]
     launched = ["sh", str(ROOT / "envs/launcher"), "snakemake"]
     return [*launched, "--cores", "all", *(["--config", *overrides] if overrides else [])]
 

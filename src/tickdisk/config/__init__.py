@@ -14,7 +14,7 @@ from tickdisk.config.load import (
     schema,
 )
 from tickdisk.config.model import AnyScale, Config, Decision, Dose, Limits, Scale, World
-from tickdisk.config.plan import Cell, arms_of, digest, file_digest, plan, world_hash
+from tickdisk.config.plan import Cell, arms_of, arms_of_run, digest, file_digest, plan, world_hash
 from tickdisk.config.resolved import PlannedCell, Resolved
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Scale",
     "World",
     "arms_of",
+    "arms_of_run",
     "check_arms",
     "digest",
     "file_digest",

@@ -181,6 +181,8 @@ class Config(Record):
     cores: Cores | None = Field(default=None, exclude_if=lambda cores: cores is None)
     """Numbers of the cores of the server, the clients and the emulator. Without it, the server has the first half of the cores.
     The others have the rest, which they do not share if it is more than one core."""
+    study: StudyName | None = Field(default=None, exclude_if=lambda study: study is None)
+    """The only study that runs. Without it, all studies run but those that run alone."""
     leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
     doses: tuple[Dose, ...] = Field(default=(), exclude_if=lambda doses: not doses)

@@ -13,7 +13,7 @@ import numpy as np
 from tickdisk.config.model import Config, World
 from tickdisk.config.resolved import PlannedCell, Resolved, ResolvedArm
 from tickdisk.device import DeviceModel
-from tickdisk.experiment import EXPERIMENTS, Arm, Block, PlannedLife
+from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm, Block, PlannedLife
 from tickdisk.foundation.record import plain
 
 _SERVER_START_S = 6.0
@@ -133,6 +133,18 @@ def plan(
 def arms_of(arms: Sequence[Arm], experiment: str, server: str) -> list[Arm]:
     """Returns the arms of an experiment that run on a server, in the order of the table. Empty if it does not run there."""
     return [arm for arm in arms if arm.experiment == experiment and server in arm.servers]
+
+
+def arms_of_run(arms: Sequence[Arm], study: str | None) -> list[Arm]:
+    """Returns the arms that a run has, in the order of the table.
+
+    They are those of the experiments that `study` uses if it runs alone, and else those of all experiments that do not run alone.
+    """
+    chosen = None if study is None else STUDIES[study]
+    if chosen is not None and chosen.runs_alone:
+        used = {chosen.name, *chosen.needs, *chosen.compares}
+        return [arm for arm in arms if arm.experiment in used]
+    return [arm for arm in arms if not EXPERIMENTS[arm.experiment].runs_alone]
 
 
 def generators(seed: int, experiment: str, server: str) -> Callable[[str, int], np.random.Generator]:

@@ -11,6 +11,7 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Tool
 from tickdisk.experiment.capture_cost import CAPTURE_COST
+from tickdisk.experiment.changes import CHANGES
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
@@ -21,7 +22,8 @@ from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCOD
 from tickdisk.experiment.switchback import SWITCHBACK
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
-    entry.name: entry for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST)
+    entry.name: entry
+    for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES)
 }
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (
@@ -40,6 +42,7 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     STORE,
     NETCODE,
     CAPTURE_COST,
+    CHANGES,
 )
 STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIES}
 """All studies by name, in the order in which the page shows them."""
@@ -48,6 +51,7 @@ __all__ = [
     "ACCESSES",
     "CALIBRATION",
     "CAPTURE_COST",
+    "CHANGES",
     "CHECKPOINT",
     "EXPERIMENTS",
     "INSIDE_TICK",

@@ -104,6 +104,9 @@ class StudyEntry(Generic[DesignType]):
     """Names of the experiments whose cells on all servers the notebook reads."""
     fewest_servers: int = 1
     """Number of servers that must have cells. With fewer, the study is left out."""
+    runs_alone: bool = False
+    """Whether the study runs only where the configuration names it as `study`. The default paper leaves it out, and shows our
+    kept results of it."""
     lives_apart: Callable[[DesignType], tuple[int, float]] | None = None
     """Function that returns the number of lives that the study runs without cells, and the rough time that they take in s."""
 

@@ -60,6 +60,12 @@ class PlannedLife:
     """Stalls that are made on purpose, in the order of due times."""
     players: Annotated[int | None, Field(exclude_if=lambda players: players is None)] = None
     """Number of connected players, if the life has one of its own. Otherwise the design has it, and the key is absent."""
+    change: Annotated[str | None, Field(exclude_if=lambda change: change is None)] = None
+    """The change of the server in the life. The key is absent without one."""
+    cuts_s: Annotated[tuple[float, ...], Field(exclude_if=lambda cuts_s: not cuts_s)] = ()
+    """Times from the start of the player trace at which images of a power cut are taken. The key is absent without them."""
+    save_period_s: Annotated[float | None, Unit("s"), Field(exclude_if=lambda period_s: period_s is None)] = None
+    """Time between two periodic saves, if the life has one of its own. Otherwise the design has it, and the key is absent."""
 
 
 def epochs_of(order: Sequence[str], start_s: float, *, length_s: float, cut_s: float) -> tuple[Epoch, ...]:

@@ -112,9 +112,9 @@ def config_at(config: Config, arms: Sequence[Arm], points: Sequence[Point]) -> C
 
 
 def arms_at(config: Config, arms: Sequence[Arm]) -> list[Arm]:
-    """Returns the arms of a configuration: those of the table `arms`, or the controls and the doses of a sweep."""
+    """Returns the arms of a configuration: those of its run in the table `arms`, or the controls and the doses of a sweep."""
     if not config.doses:
-        return list(arms)
+        return arms_of_run(arms, config.study)
     doses = [_arm(dose, config.server, arms) for dose in config.doses]
     every = {arm.arm: arm.model_copy(update={"servers": (config.server,)}) for arm in [*_controls(arms, config.server), *doses]}
     return list(every.values())

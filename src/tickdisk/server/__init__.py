@@ -5,6 +5,7 @@ a `RunningServer` when the server accepts players. A probe inside the server rec
 `read_ticks` reads the record.
 """
 
+from tickdisk.server.change import Change, place_apart
 from tickdisk.server.contract import (
     DataType,
     Needs,
@@ -24,6 +25,7 @@ from tickdisk.server.world import WorldFacts, WorldSpec, read_world, write_world
 __all__ = [
     "PORT",
     "SERVERS",
+    "Change",
     "DataType",
     "Needs",
     "RunningServer",
@@ -40,6 +42,7 @@ __all__ = [
     "classify",
     "first_thread",
     "named",
+    "place_apart",
     "read_ticks",
     "read_world",
     "write_world",

@@ -1,5 +1,6 @@
 """The interface of a game server, and everything about starting one and making a world that is the same for all servers."""
 
+import shutil
 import signal
 import time
 from abc import ABC, abstractmethod
@@ -12,6 +13,7 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.process import Child
 from tickdisk.foundation.record import Record
+from tickdisk.server.change import Change
 from tickdisk.server.ready import last_words, require_free, wait_until_ready
 from tickdisk.server.world import (
     MARKERS,
@@ -203,6 +205,8 @@ class Server(ABC):
     """Time in s within which the server has to accept players after its start."""
     sources: ClassVar[Path]
     """Folder of the project's code that runs inside the server, such as the probe."""
+    changes: ClassVar[Mapping[str, Change]] = {}
+    """Changes that an experiment can make to the server, by name."""
 
     @property
     def facts(self) -> ServerFacts:
@@ -288,6 +292,25 @@ class Server(ABC):
                 path.rename(partial / path.name)
             content.rmdir()
         return described
+
+    def world_with(self, world: Path, change: Change | None, logs: Path) -> Path:
+        """Returns the folder of a world in the store of a change, beside that of the world, which is converted if it must be.
+
+        Without another store, it is the world itself. Raises TickdiskError if the world cannot be converted.
+        """
+        if change is None or change.store is None:
+            return world
+        converted = world.with_name(f"{world.name}-{change.store}")
+        if not (converted / WORLD_FILE).exists():
+            with whole_folder(converted) as partial:
+                for path in world.iterdir():
+                    shutil.copy(path, partial / path.name) if path.is_file() else shutil.copytree(path, partial / path.name)
+                self._convert(partial, change.store, logs)
+        return converted
+
+    def _convert(self, content: Path, store: str, logs: Path) -> None:
+        """Converts the world in the folder `content` to another store, in place."""
+        raise TickdiskError(f"{self.title} has no store {store}; take a change without one")
 
     def start(
         self,

@@ -1,9 +1,12 @@
 """Dragonfly with the project's program around it, which generates worlds and records ticks."""
 
 import socket
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from tickdisk.server.built import BuiltServer
+from tickdisk.server.change import Change
 from tickdisk.server.contract import DataType, Needs, Saving, Ticking
 
 _UNCONNECTED_PING = bytes.fromhex("01 0000000000000000 00ffff00fefefefefdfdfdfd12345678 0000000000000000")
@@ -34,6 +37,10 @@ class Dragonfly(BuiltServer):
     radius = 3
     """Chunks whose distance is nearer than 2.5 chunks: five in a row, as many as a place has around it."""
     sources = Path("src/servers/dragonfly")
+    changes: ClassVar[Mapping[str, Change]] = {
+        "synced_saves": Change("LevelDB waits until each chunk that it writes is on the disk (sync)", {"sync": "true"}),
+        "rare_saves": Change("saves three times as rare", save_periods=3.0),
+    }
     version = ("go.mod", r"github.com/df-mc/dragonfly (v\S+)")
     terrain = "map/db/*"
     error = " level=ERROR "

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import sqlite3
 import string
@@ -9,8 +10,11 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import ClassVar
 
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
+from tickdisk.server.change import Change
 from tickdisk.server.contract import DataType, Launch, Needs, Saving, Server, ServerProgram, Ticking
 from tickdisk.server.luanti.install import installed
 from tickdisk.server.luanti.log import check_log
@@ -26,6 +30,7 @@ _WORLD_MT = (
 )
 _GENERATE = {"sqlite_synchronous": "0", "server_unload_unused_data_timeout": "5", "liquid_update": "1000000"}
 """While a world is made nobody waits for its storage, and liquids stay as generated: how far they flow would depend on timing."""
+_MIGRATION_S = 900.0
 _PROTOCOL_ID = bytes.fromhex("4f457403")
 
 
@@ -59,6 +64,15 @@ class Luanti(Server):
     radius = 2
     """A mapgen chunk holds two map blocks on each side of its middle. Luanti's own distances are 12 (sent) and 4 (active)."""
     sources = Path("src/servers/luanti")
+    changes: ClassVar[Mapping[str, Change]] = {
+        "sqlite_synchronous_0": Change("SQLite never waits for the disk (`sqlite_synchronous = 0`)", {"sqlite_synchronous": "0"}),
+        "sqlite_synchronous_1": Change("SQLite waits less often (`sqlite_synchronous = 1`)", {"sqlite_synchronous": "1"}),
+        "leveldb": Change("map, players and accounts in LevelDB", store="leveldb"),
+        "players_apart": Change(
+            "players and accounts on another disk", apart=("players.sqlite*", "auth.sqlite*", "mod_storage.sqlite*")
+        ),
+        "rare_saves": Change("saves three times as rare (every 16 s instead of 5.3 s)", save_periods=3.0),
+    }
 
     def check(self) -> ServerProgram:
         """Returns the installed Luanti server. Raises TickdiskError, which says what to install, if there is none."""
@@ -66,10 +80,10 @@ class Luanti(Server):
 
     def classify(self, path: Path | str) -> DataType:
         """Returns what kind of data a file of a world holds. Objects (NPCs) are kept in map blocks, so `npc` never comes."""
-        name = Path(path).name
-        if name.startswith("map.sqlite"):
+        folder, name = Path(path).parts[-2:-1], Path(path).name
+        if name.startswith("map.sqlite") or folder == ("map.db",):
             return "terrain"
-        if name.startswith(("players.sqlite", "auth.sqlite")):
+        if name.startswith(("players.sqlite", "auth.sqlite")) or folder in (("players.db",), ("auth.db",)):
             return "player"
         return "other"
 
@@ -99,6 +113,24 @@ class Luanti(Server):
             map_sha256=sha256_of([map_path]),
             places=tuple((round(place["x"]), round(place["y"]), round(place["z"])) for place in generated["places"]),
         )
+
+    def _convert(self, content: Path, store: str, logs: Path) -> None:
+        """Lets Luanti copy map, players and accounts to another store, each by a command of its own, and removes the old ones.
+
+        Mods keep their storage in SQLite, as a server has it that was converted.
+        """
+        binary, with_home = self.check().binary, content / ".home"
+        for kind in ("", "-players", "-auth"):
+            command = [binary, "--world", content.resolve(), f"--migrate{kind}", store, "--gameid", "minetest"]
+            child = Child(f"migrate{kind}", command, logs, environment={**environment(), "HOME": str(with_home.resolve())})
+            if (code := child.wait(_MIGRATION_S)) != 0:
+                child.stop(10, signal.SIGKILL)
+                raise TickdiskError(
+                    f"{content} was not converted to {store} (exit code {code}); last words: {child.tail(3)}"
+                )
+        shutil.rmtree(with_home, ignore_errors=True)
+        for name in ("map", "players", "auth"):
+            (content / f"{name}.sqlite").unlink(missing_ok=True)
 
     def _launch(
         self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]

@@ -4,8 +4,10 @@ import dataclasses
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from tickdisk.server.built import BuiltServer
+from tickdisk.server.change import Change
 from tickdisk.server.contract import DataType, Launch, Needs, Saving, ServerProgram, Ticking
 from tickdisk.server.program import sha256_of
 from tickdisk.server.world import WorldFacts
@@ -37,6 +39,10 @@ class Minestom(BuiltServer):
     radius = 2
     """Chunks to each side of the player's: five in a row, as many as a place has around it."""
     sources = Path("src/servers/minestom")
+    changes: ClassVar[Mapping[str, Change]] = {
+        "saves_in_tick": Change("the thread that ticks writes the chunks itself", {"saves": "tick"}),
+        "synced_saves": Change("virtual threads wait until each chunk that they write is on the disk (fsync)", {"saves": "sync"}),
+    }
     version = ("pom.xml", r"<artifactId>minestom</artifactId>\s*<version>([^<]{2,})</version>")
     terrain = "map/region/*"
     error = "] ERROR "

@@ -1,0 +1,114 @@
+"""Changes of a server: lives with one change of a setting beside lives without, on a fast and on a slow device, and power cuts."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
+from tickdisk.experiment.life import Epoch, PlannedLife, delays_of
+
+UNCHANGED, AGAIN, DELAYED = "unchanged", "unchanged_again", "delayed"
+"""Names of the lives without a change: the reference, the same again (A/A), and one with known delays on the slow device."""
+CUT = "cut_"
+"""Beginning of the names of the lives in which images of power cuts are taken."""
+
+
+class Changes(Roaming):
+    """Server lives with one change each. Without blocks, a scale has no life of them."""
+
+    blocks: Annotated[int, Field(ge=0)] = 0
+    """Number of blocks, in each of which every change has one life. `blocks` on the command line replaces it, but not 0, with
+    which the experiment does not run."""
+    changes: tuple[str, ...] = ()
+    """Names of the changes that are tried on the server. `tickdisk server list` shows which there are."""
+    save_period_s: Seconds = 1.1
+    """Time between two periodic saves of the server's world, if the change does not alter it."""
+    warm_up_s: Seconds = 1.5
+    """Time from the last join to the first epoch."""
+    epoch_save_periods: Annotated[float, Field(ge=3)] = 4.0
+    """Length of an epoch in save periods. The first period is cut. The rest has a save even if saves are three times as rare."""
+    players: Count = 5
+    teleport_period_s: Seconds = 2.0
+    edit_period_s: Seconds = 1.0
+    ping_period_s: Seconds = 1.0
+    cut_lives: Annotated[int, Field(ge=0)] = 0
+    """Number of blocks that also have a life with power cuts for each change, and one without a change."""
+    cuts: Annotated[int, Field(ge=0)] = 10
+    """Number of power cuts in such a life, at random times."""
+    cut_save_period_s: Seconds = 5.3
+    """Time between two saves in a life with power cuts, if the change does not alter it. It is Luanti's own."""
+    cut_life_s: Seconds = 27.0
+    """Time of a life with power cuts from the end of its warm-up on. It has several saves, so that cuts fall anywhere between."""
+
+    @property
+    def tau_ns(self) -> int:
+        """Latency that an action counts with if it failed, timed out or took longer. It is the time that is cut."""
+        return round(self.save_period_s * 1e9)
+
+
+def _lives(block: Block[Changes]) -> tuple[PlannedLife, ...]:
+    design = block.design
+    arms = {arm.role: arm.arm for arm in block.arms}
+    lives = [_compared(block, name, arms) for name in (UNCHANGED, AGAIN, DELAYED, *design.changes)]
+    if block.number < design.cut_lives:
+        lives += [_cut(block, name, arms) for name in (UNCHANGED, *design.changes)]
+    return tuple(lives[place] for place in block.rng("lives", block.number).permutation(len(lives)).tolist())
+
+
+def _compared(block: Block[Changes], name: str, arms: dict[str, str]) -> PlannedLife:
+    """Returns a life with one epoch on the fast device and one on the slow device, in the same order as all lives of its block."""
+    design = block.design
+    slow = arms["delay" if name == DELAYED else "dose"]
+    order = (block.baseline, slow) if block.number % 2 == 0 else (slow, block.baseline)
+    length_s, start_s = design.epoch_save_periods * design.save_period_s, design.warm_up_s
+    epochs = tuple(
+        Epoch(arm, start_s + place * length_s, start_s + place * length_s + design.save_period_s, start_s + (place + 1) * length_s)
+        for place, arm in enumerate(order)
+    )
+    end_s, delays = epochs[-1].end_s, delays_of(block.arms, epochs)
+    return PlannedLife(name, order[0], block.trace_seed, end_s, epochs, delays, change=_change(name))
+
+
+def _cut(block: Block[Changes], name: str, arms: dict[str, str]) -> PlannedLife:
+    """Returns a life on the slow device with power cuts at random times. No two changes have the same times."""
+    design, slow = block.design, arms["dose"]
+    start_s, end_s = design.warm_up_s, design.warm_up_s + design.cut_life_s
+    times_s = sorted(block.rng(f"cuts {name}", block.number).uniform(start_s, end_s, design.cuts).round(3).tolist())
+    epochs = (Epoch(slow, start_s, start_s, end_s),)
+    return PlannedLife(
+        f"{CUT}{name}",
+        slow,
+        block.trace_seed,
+        end_s,
+        epochs,
+        change=_change(name),
+        cuts_s=tuple(times_s),
+        save_period_s=design.cut_save_period_s,
+    )
+
+
+def _change(name: str) -> str | None:
+    return None if name in (UNCHANGED, AGAIN, DELAYED) else name
+
+
+CHANGES = Experiment(
+    "changes",
+    Changes,
+    evidence=(),
+    parameters={"plan": "results/plan.json"},
+    card=Card(
+        "A setting is changed: the gain, and the price of a power cut",
+        "Lives with one change run beside lives without, on a fast and on a slow disk, and servers start again after power cuts.",
+        "paper_changes",
+        "Effect of a slow disk with each change, as a share of the effect without it, and play that a power cut loses, by server",
+    ),
+    stated={"blocks": "blocks", "players": "players", "cuts": "cuts", "cut_lives": "lives"},
+    compares=("changes",),
+    runs_alone=True,
+    lives=_lives,
+    behaviour="build",
+    repeats="blocks",
+    # The lives without a change are the controls, which are the same on every device.
+    controls=("baseline",),
+    positive=("ticks", "actions"),
+)
