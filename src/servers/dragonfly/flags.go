@@ -40,6 +40,7 @@ func runServe(arguments []string) error {
 	flags.StringVar(&options.Log, "log", "", "file of the server's log (default standard error)")
 	periodS := flags.Float64("save-period-s", 0, "seconds from save to save")
 	flags.IntVar(&options.RadiusChunks, "radius-chunks", 0, "Dragonfly's chunk radius; 3 gives a player 5x5 chunks without the corners")
+	flags.BoolVar(&options.Sync, "sync", false, "let every write of a chunk wait until it is on the disk")
 	if err := parse(flags, arguments, "address", "world", "places", "record", "save-period-s", "radius-chunks"); err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package tickdisk;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Set;
@@ -15,6 +19,7 @@ import net.minestom.server.event.instance.InstanceBlockUpdateEvent;
 import net.minestom.server.event.player.PlayerChunkUnloadEvent;
 import net.minestom.server.instance.Chunk;
 import net.minestom.server.instance.Instance;
+import net.minestom.server.instance.InstanceContainer;
 import net.minestom.server.instance.anvil.AnvilLoader;
 
 /**
@@ -24,8 +29,9 @@ import net.minestom.server.instance.anvil.AnvilLoader;
  * writes the chunks in which a block changed since they were last written, as Minecraft's own server does.
  */
 final class Chunks {
-	private final Instance instance;
+	private final InstanceContainer instance;
 	private final int radius;
+	private final Saves saves;
 	private final Set<Chunk> changed = ConcurrentHashMap.newKeySet();
 	private final Map<Chunk, CompletableFuture<Void>> saving = new ConcurrentHashMap<>();
 	private final Set<Chunk> left = ConcurrentHashMap.newKeySet();
@@ -34,11 +40,30 @@ final class Chunks {
 
 	/** Loader reads and writes the chunks of a world, and counts those that are not stored. They stay empty. */
 	static final class Loader extends AnvilLoader {
+		private final Path regions;
 		private final Recorder recorder;
+		private final Saves saves;
 
-		Loader(Path map, Recorder recorder) {
+		Loader(Path map, Recorder recorder, Saves saves) {
 			super(map);
+			this.regions = map.resolve("region");
 			this.recorder = recorder;
+			this.saves = saves;
+		}
+
+		@Override
+		public void saveChunk(Chunk chunk) {
+			super.saveChunk(chunk);
+			if (saves == Saves.SYNC) sync(regions.resolve("r." + (chunk.getChunkX() >> 5) + "." + (chunk.getChunkZ() >> 5) + ".mca"));
+		}
+
+		/** Waits until all that was written to a file is on the disk, whoever wrote it. */
+		private static void sync(Path file) {
+			try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+				channel.force(true);
+			} catch (IOException reason) {
+				throw new UncheckedIOException(reason);
+			}
 		}
 
 		@Override
@@ -56,9 +81,10 @@ final class Chunks {
 		public void unloadChunk(Chunk chunk) {}
 	}
 
-	Chunks(Instance instance, int radius, EventNode<Event> events) {
+	Chunks(InstanceContainer instance, int radius, Saves saves, EventNode<Event> events) {
 		this.instance = instance;
 		this.radius = radius;
+		this.saves = saves;
 		events.addListener(InstanceBlockUpdateEvent.class, event -> changed.add(instance.getChunkAt(event.getBlockPosition())));
 		events.addListener(PlayerChunkUnloadEvent.class, event -> {
 			Chunk chunk = instance.getChunk(event.getChunkX(), event.getChunkZ());
@@ -76,7 +102,10 @@ final class Chunks {
 		targets.remove(player);
 	}
 
-	/** Saves all chunks that changed, in virtual threads. It is complete when these and all earlier saves are. */
+	/**
+	 * Saves all chunks that changed. It is complete when these and all earlier saves are. Virtual threads write the chunks, or else the
+	 * thread that calls this.
+	 */
 	CompletableFuture<Void> save() {
 		changed.forEach(this::save);
 		return CompletableFuture.allOf(saving.values().toArray(CompletableFuture[]::new));
@@ -99,6 +128,10 @@ final class Chunks {
 	/** Saves a chunk after an earlier save of it, whose older content could otherwise be written last. */
 	private synchronized void save(Chunk chunk) {
 		changed.remove(chunk); // A change during the save counts for the next one.
+		if (saves == Saves.TICK) {
+			instance.getChunkLoader().saveChunk(chunk);
+			return;
+		}
 		CompletableFuture<Void> earlier = saving.getOrDefault(chunk, CompletableFuture.completedFuture(null));
 		CompletableFuture<Void> saved = earlier.thenCompose(_ -> instance.saveChunkToStorage(chunk));
 		saving.put(chunk, saved);

@@ -3,8 +3,10 @@ package tickdisk;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /** Flags has the flags of a command line, which are written as `--name VALUE` or `--name=VALUE`. */
@@ -49,6 +51,14 @@ final class Flags {
 		} catch (NumberFormatException _) {
 			throw new NotStarted("--" + name + " must be a number, but is " + values.get(name));
 		}
+	}
+
+	/** Returns the value of an enumeration whose name is that of the flag's value in upper case. */
+	<E extends Enum<E>> E choice(String name, Class<E> choices) throws NotStarted {
+		for (E choice : choices.getEnumConstants())
+			if (choice.name().equalsIgnoreCase(values.get(name))) return choice;
+		throw new NotStarted("--" + name + " must be one of " + Arrays.toString(choices.getEnumConstants()).toLowerCase(Locale.ROOT)
+				+ ", but is " + values.get(name));
 	}
 
 	InetSocketAddress address(String name) throws NotStarted {

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import net.kyori.adventure.text.Component;
 import net.minestom.server.Auth;
@@ -39,6 +40,7 @@ final class Life {
 	private final Path world;
 	private final Places places;
 	private final int radius;
+	private final Saves saves;
 	private Recorder recorder;
 	private PlayerFiles files;
 	private Chunks chunks;
@@ -48,10 +50,11 @@ final class Life {
 	private long thread;
 	private volatile boolean isClosing;
 
-	Life(Path world, Places places, int radius) {
+	Life(Path world, Places places, int radius, Saves saves) {
 		this.world = world;
 		this.places = places;
 		this.radius = radius;
+		this.saves = saves;
 	}
 
 	/** Serves until the process gets a signal to end. It prints `ready` when players can join, and then saves periodically. */
@@ -65,12 +68,12 @@ final class Life {
 		MinecraftServer.setCompressionThreshold(compressionThreshold);
 		MinecraftServer server = MinecraftServer.init(new Auth.Offline());
 		MinecraftServer.getExceptionManager().setExceptionHandler(reason -> logger.error("exception: {}", reason.toString(), reason));
-		instance = MinecraftServer.getInstanceManager().createInstanceContainer(new Chunks.Loader(map, recorder));
+		instance = MinecraftServer.getInstanceManager().createInstanceContainer(new Chunks.Loader(map, recorder, saves));
 		// Time stands still, so that it costs nothing. Chunks keep Minestom's own type, which sends stored terrain as it is: LightingChunk
 		// would also compute light, for which it needs the neighbours of each chunk, and no player of ours sees light.
 		instance.setTimeRate(0);
 		GlobalEventHandler events = MinecraftServer.getGlobalEventHandler();
-		chunks = new Chunks(instance, radius, events);
+		chunks = new Chunks(instance, radius, saves, events);
 		held = new Held(record.resolveSibling("action_delay_ms"));
 		held.listen(MinecraftServer.getPacketListenerManager());
 		new Commands(world.resolve("markers"), recorder, chunks, held).register(MinecraftServer.getCommandManager());
@@ -175,10 +178,30 @@ final class Life {
 		for (long next = System.nanoTime() + periodNS;; next += periodNS) {
 			TimeUnit.NANOSECONDS.sleep(next - System.nanoTime());
 			if (isClosing) return;
-			long beginNS = System.nanoTime();
-			chunks.save().join();
-			recorder.save(beginNS, System.nanoTime());
+			if (saves == Saves.TICK) saveInTick();
+			else save();
 		}
+	}
+
+	/** Saves, and records from when to when. */
+	private void save() {
+		long beginNS = System.nanoTime();
+		chunks.save().join();
+		recorder.save(beginNS, System.nanoTime());
+	}
+
+	/** Saves in the thread that ticks, at the start of its next tick, and waits for the end. */
+	private void saveInTick() throws InterruptedException {
+		CountDownLatch saved = new CountDownLatch(1);
+		MinecraftServer.getSchedulerManager().scheduleNextTick(() -> {
+			try {
+				save();
+			} finally {
+				saved.countDown();
+			}
+		});
+		// A server that closes has no next tick.
+		while (!isClosing && !saved.await(UNLOAD_PERIOD.toMillis(), TimeUnit.MILLISECONDS)) continue;
 	}
 
 	/** Saves everything and ends the process. Without the halt its exit code would be that of a process that a signal ended. */

@@ -22,7 +22,7 @@ public final class Main {
 			switch (command) {
 				case "generate" -> generate(new Flags(arguments, List.of("world", "seed", "edge-chunks", "output"), List.of()));
 				case "serve" -> serve(new Flags(arguments,
-						List.of("address", "world", "places", "record", "save-period-s", "radius-chunks"), List.of("log", "compression-threshold")));
+						List.of("address", "world", "places", "record", "save-period-s", "radius-chunks"), List.of("log", "compression-threshold", "saves")));
 				default -> throw new NotStarted(USAGE);
 			}
 			return 0;
@@ -56,7 +56,8 @@ public final class Main {
 		System.setProperty("minestom.shutdown-on-signal", "false");
 		Log.open(flags.has("log") ? flags.path("log") : null);
 		int threshold = flags.has("compression-threshold") ? (int) flags.whole("compression-threshold") : 0;
-		new Life(flags.path("world"), Places.read(flags.path("places")), radius).serve(
+		Saves saves = flags.has("saves") ? flags.choice("saves", Saves.class) : Saves.THREADS;
+		new Life(flags.path("world"), Places.read(flags.path("places")), radius, saves).serve(
 				flags.address("address"), flags.path("record"), (long) (periodS * 1e9), threshold);
 	}
 }

@@ -35,6 +35,7 @@ type Options struct {
 	Log          string // Empty for the standard error output.
 	SavePeriod   time.Duration
 	RadiusChunks int
+	Sync         bool // Whether every write of a chunk waits until it is on the disk.
 }
 
 // NotStarted is why a server could not begin to serve.
@@ -97,6 +98,9 @@ func (l *life) open() (err error) {
 		return fmt.Errorf("the server cannot listen on %s, check that the port is free: %w", l.options.Address, err)
 	}
 	l.listener = listener{opened}
+	if l.options.Sync {
+		syncWrites()
+	}
 	if l.terrain, err = (mcdb.Config{Log: l.logger}).Open(folder); err != nil {
 		return fmt.Errorf("the world in %s cannot be opened, check that no other server holds it: %w", folder, err)
 	}
