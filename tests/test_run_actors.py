@@ -34,7 +34,7 @@ class Server(Disk):
 
 
 def actors(tmp_path: Path, *, disk: bool = True, server: bool = True, players: str = "sleep 60") -> Actors:
-    return Actors(cast("Any", Disk(disk)), cast("Any", Server(server)), Child("players", ["sh", "-c", players], tmp_path))
+    return Actors((cast("Any", Disk(disk)),), cast("Any", Server(server)), Child("players", ["sh", "-c", players], tmp_path))
 
 
 def test_while_all_are_there_time_passes(tmp_path: Path) -> None:

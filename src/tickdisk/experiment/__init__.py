@@ -11,7 +11,7 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Tool
 from tickdisk.experiment.capture_cost import CAPTURE_COST
-from tickdisk.experiment.changes import CHANGES
+from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, UNCHANGED
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
@@ -49,10 +49,13 @@ STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIE
 
 __all__ = [
     "ACCESSES",
+    "AGAIN",
     "CALIBRATION",
     "CAPTURE_COST",
     "CHANGES",
     "CHECKPOINT",
+    "CUT",
+    "DELAYED",
     "EXPERIMENTS",
     "INSIDE_TICK",
     "JOIN_BURST",
@@ -65,6 +68,7 @@ __all__ = [
     "STORE",
     "STUDIES",
     "SWITCHBACK",
+    "UNCHANGED",
     "Arm",
     "Block",
     "Card",

@@ -1,16 +1,19 @@
 """Changes of a server: lives with one change of a setting beside lives without, on a fast and on a slow device, and power cuts."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
 
 from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
-from tickdisk.experiment.life import Epoch, PlannedLife, delays_of
+from tickdisk.experiment.life import Epoch, PlannedLife, delays_of, epochs_of
 
 UNCHANGED, AGAIN, DELAYED = "unchanged", "unchanged_again", "delayed"
 """Names of the lives without a change: the reference, the same again (A/A), and one with known delays on the slow device."""
 CUT = "cut_"
 """Beginning of the names of the lives in which images of power cuts are taken."""
+SAVE_PERIODS = {"rare_saves": 3.0}
+"""Changes of the time between two periodic saves, as a multiple of the usual one."""
 
 
 class Changes(Roaming):
@@ -33,12 +36,10 @@ class Changes(Roaming):
     ping_period_s: Seconds = 1.0
     cut_lives: Annotated[int, Field(ge=0)] = 0
     """Number of blocks that also have a life with power cuts for each change, and one without a change."""
-    cuts: Annotated[int, Field(ge=0)] = 10
-    """Number of power cuts in such a life, at random times."""
+    cuts: Annotated[int, Field(ge=0)] = 5
+    """Number of power cuts in such a life, at random times in one save period, before which another one passed."""
     cut_save_period_s: Seconds = 5.3
     """Time between two saves in a life with power cuts, if the change does not alter it. It is Luanti's own."""
-    cut_life_s: Seconds = 27.0
-    """Time of a life with power cuts from the end of its warm-up on. It has several saves, so that cuts fall anywhere between."""
 
     @property
     def tau_ns(self) -> int:
@@ -55,35 +56,40 @@ def _lives(block: Block[Changes]) -> tuple[PlannedLife, ...]:
     return tuple(lives[place] for place in block.rng("lives", block.number).permutation(len(lives)).tolist())
 
 
-def _compared(block: Block[Changes], name: str, arms: dict[str, str]) -> PlannedLife:
+def _compared(block: Block[Changes], name: str, arms: Mapping[str, str]) -> PlannedLife:
     """Returns a life with one epoch on the fast device and one on the slow device, in the same order as all lives of its block."""
     design = block.design
     slow = arms["delay" if name == DELAYED else "dose"]
     order = (block.baseline, slow) if block.number % 2 == 0 else (slow, block.baseline)
-    length_s, start_s = design.epoch_save_periods * design.save_period_s, design.warm_up_s
-    epochs = tuple(
-        Epoch(arm, start_s + place * length_s, start_s + place * length_s + design.save_period_s, start_s + (place + 1) * length_s)
-        for place, arm in enumerate(order)
+    length_s = design.epoch_save_periods * design.save_period_s
+    epochs = epochs_of(order, design.warm_up_s, length_s=length_s, cut_s=design.save_period_s)
+    return PlannedLife(
+        name,
+        order[0],
+        block.trace_seed,
+        epochs[-1].end_s,
+        epochs,
+        delays_of(block.arms, epochs),
+        change=_change(name),
+        save_period_s=design.save_period_s * SAVE_PERIODS.get(name, 1.0),
     )
-    end_s, delays = epochs[-1].end_s, delays_of(block.arms, epochs)
-    return PlannedLife(name, order[0], block.trace_seed, end_s, epochs, delays, change=_change(name))
 
 
-def _cut(block: Block[Changes], name: str, arms: dict[str, str]) -> PlannedLife:
-    """Returns a life on the slow device with power cuts at random times. No two changes have the same times."""
+def _cut(block: Block[Changes], name: str, arms: Mapping[str, str]) -> PlannedLife:
+    """Returns a life on the slow device with power cuts at random times, which differ from change to change."""
     design, slow = block.design, arms["dose"]
-    start_s, end_s = design.warm_up_s, design.warm_up_s + design.cut_life_s
-    times_s = sorted(block.rng(f"cuts {name}", block.number).uniform(start_s, end_s, design.cuts).round(3).tolist())
-    epochs = (Epoch(slow, start_s, start_s, end_s),)
+    period_s = design.cut_save_period_s * SAVE_PERIODS.get(name, 1.0)
+    first_s, end_s = design.warm_up_s + period_s, design.warm_up_s + 2 * period_s
+    times_s = sorted(block.rng(f"cuts {name}", block.number).uniform(first_s, end_s, design.cuts).round(3).tolist())
     return PlannedLife(
         f"{CUT}{name}",
         slow,
         block.trace_seed,
         end_s,
-        epochs,
+        (Epoch(slow, design.warm_up_s, design.warm_up_s, end_s),),
         change=_change(name),
         cuts_s=tuple(times_s),
-        save_period_s=design.cut_save_period_s,
+        save_period_s=period_s,
     )
 
 

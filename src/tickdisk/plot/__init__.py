@@ -16,6 +16,7 @@ from tickdisk.plot.accesses import (
     offset_time,
     predicted_observed,
 )
+from tickdisk.plot.changes import gains_and_losses
 from tickdisk.plot.checkpoint import checkpoint_costs, checkpoint_game, tick_lengths
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
 from tickdisk.plot.distribution import lateness_tails, tails
@@ -57,6 +58,7 @@ __all__ = [
     "dose_response",
     "fidelity_over_depth",
     "forest",
+    "gains_and_losses",
     "iops_over_depth",
     "late_shares",
     "lateness_over_time",

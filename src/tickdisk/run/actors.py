@@ -30,17 +30,24 @@ class Actors:
     Its methods wait in steps of 0.1 s, so that the end of one of the parts is seen soon.
     """
 
-    disk: device.MountedDevice
+    disks: tuple[device.MountedDevice, ...]
+    """The devices, of which the first has the world."""
     running: server.RunningServer
     players: process.Child
     """The process of the clients, in which all players run."""
+
+    @property
+    def disk(self) -> device.MountedDevice:
+        """The device that has the world."""
+        return self.disks[0]
 
     def check(self, *, may_have_ended: bool = True) -> None:
         """Raises ServerEndedError if the server has ended, and InstrumentError if the emulator or the clients have.
 
         Clients that have come to the end of their trace exit with code 0, which is in order if they `may_have_ended`.
         """
-        check_device(self.disk)
+        for disk in self.disks:
+            check_device(disk)
         if not self.running.alive():
             raise ServerEndedError(f"the server ended in the middle of the run; its last words: {self.running.last_words()}")
         self._check_players()

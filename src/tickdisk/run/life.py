@@ -2,6 +2,8 @@
 
 import shutil
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from tickdisk import device
@@ -10,12 +12,14 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import PlayedLife
 from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
+from tickdisk.run.cuts import CutImages
 from tickdisk.run.play import play
 from tickdisk.run.record import CpuRecorder
+from tickdisk.run.recover import recover_all
 from tickdisk.run.stage import DEVICE_LOG, Stage
 from tickdisk.run.trace import write_life_trace
 from tickdisk.run.write import Ending, write_life
-from tickdisk.server import RunningServer, Server, first_thread, read_world
+from tickdisk.server import RunningServer, Server, first_thread, place_apart, read_world
 
 _STOP_S = 60.0
 _FIRST_TICK_S = 2.0
@@ -33,31 +37,30 @@ def run_life(stage: Stage) -> PlayedLife:
     """
     stage.folder.mkdir(parents=True)
     stage.raw.mkdir()
-    trace = write_life_trace(stage.trace, stage.cell, stage.life, read_world(stage.world))
-    with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
+    world = stage.world()
+    trace = write_life_trace(stage.trace, stage.cell, stage.life, read_world(world))
+    with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu, CutImages(stage) as images:
         captures = LifeCaptures(stage.tools, fast, stage.logs, host.split_cores().others, cpu, stage.server.classify)
-        ending = _live(stage, fast, captures, cpu)
-        return write_life(stage, trace, ending, fast, clocks, captures, cpu)
+        ending = _live(stage, world, fast, captures, cpu, images)
+        record = write_life(stage, trace, ending, fast, clocks, captures, cpu)
+        if stage.life.cuts_s:
+            recover_all(stage, images.taken)
+        return record
 
 
-def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) -> Ending:
+def _live(
+    stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu: CpuRecorder, images: CutImages
+) -> Ending:
     """Brings the device up, starts the server on it, lets the players play, ends the server, and takes the device down.
 
-    The folder `fast` takes what the programs record.
+    `generated` is the folder of the world, and the folder `fast` takes what the programs record.
     """
-    config, first, cores = stage.project.config, stage.life.first_arm, host.split_cores()
-    mounted = device.up(
-        stage.models[first],
-        backend=stage.calibration.backend,
-        size_bytes=config.device_size_mib << 20,
-        file_system=config.file_system,
-        floor_ns=stage.floor_ns(first),
-        log_path=fast / DEVICE_LOG,
-        logs=stage.logs,
-        cores=cores.emulator,
-    )
-    with captures, mounted as disk:
-        world = _copy_world(stage, disk)
+    first, cores = stage.life.first_arm, host.split_cores()
+    with captures, ExitStack() as mounted:
+        disk = mounted.enter_context(stage.device(log_path=fast / DEVICE_LOG, volatile=bool(stage.life.cuts_s)))
+        apart = [mounted.enter_context(stage.device(volatile=bool(stage.life.cuts_s)))] if stage.names_apart else []
+        images.disks = (disk, *apart)
+        world = _copy_world(stage, generated, disk, apart)
         meter = host.LoadMeter(programs=True)
         cpu.follow("emulator", disk.daemon_pid)
         with captures.around_start(first):
@@ -67,8 +70,8 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
                 folder=fast,
                 logs=stage.logs,
                 cores=cores.server,
-                save_period_s=stage.cell.resolved.design.get("save_period_s"),
-                settings=stage.cell.resolved.design.get("settings"),
+                save_period_s=stage.save_period_s,
+                settings=stage.settings,
             )
         running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
@@ -77,15 +80,17 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
         if (thread := _tick_thread(stage.server, running)) is not None:
             cpu.follow("tick thread", running.pid, thread=thread)
         with instruments(disk):
-            played = play(stage, disk, running, world, fast, captures, cpu)
+            played = play(stage, (disk, *apart), running, world, fast, captures, cpu, images)
             problems = running.stop(_STOP_S)
             captures.end()
             load, status = meter.read(), disk.emulator_status()
     return Ending(running, thread, world, played, problems, load, status, disk.file_system)
 
 
-def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
-    """Copies the world to the device, and returns the folder of the copy.
+def _copy_world(
+    stage: Stage, generated: Path, disk: device.MountedDevice, apart: Sequence[device.MountedDevice]
+) -> Path:
+    """Copies the world to the device, and returns the folder of the copy. Files that lie apart go to the other device, if any.
 
     The device has no delay while the copy is made. Afterwards the file system is mounted anew, so that the page cache is
     cold, and the device is that of the life's first arm. Raises TickdiskError if the world does not fit.
@@ -93,14 +98,17 @@ def _copy_world(stage: Stage, disk: device.MountedDevice) -> Path:
     disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
     target = disk.mount_point / "world"
     try:
-        shutil.copytree(stage.world, target)
+        shutil.copytree(generated, target)
     except OSError as error:
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise TickdiskError(
             f"cannot copy the world to the device ({first}); if it is full, raise device_size_mib in workflow/config/config.yaml"
         ) from error
-    disk.remount()
-    stage.set(disk, stage.life.first_arm, _BEFORE)
+    for other in apart:
+        place_apart(target, stage.names_apart, other.mount_point)
+    for each in (disk, *apart):
+        each.remount()
+        stage.set(each, stage.life.first_arm, _BEFORE)
     return target
 
 

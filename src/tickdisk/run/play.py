@@ -1,6 +1,7 @@
 """Lets the players play the epochs of a life: switches the device and the capture, and stalls the device as planned."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from tickdisk.foundation import host
 from tickdisk.manifest import Ended
 from tickdisk.run.actors import Actors, ServerEndedError
 from tickdisk.run.captures import LifeCaptures
+from tickdisk.run.cuts import CutImages
 from tickdisk.run.record import CpuRecorder
 from tickdisk.run.stage import Stage
 from tickdisk.run.trace import TAIL_S
@@ -57,17 +59,18 @@ class PlayedEpochs:
 
 def play(
     stage: Stage,
-    disk: device.MountedDevice,
+    disks: Sequence[device.MountedDevice],
     running: RunningServer,
     world: Path,
     fast: Path,
     captures: LifeCaptures,
     cpu: CpuRecorder,
+    images: CutImages,
 ) -> PlayedEpochs:
     """Starts the players and plays the epochs of a server life: switches device, answers and capture, and waits for the players.
 
-    `world` is the world on the device, and the folder `fast` takes what the players record. If the server ends by itself, the
-    players are ended, too. Raises InstrumentError if an instrument fails.
+    The world lies on the first of the `disks`, in the folder `world`. The folder `fast` takes what the players record, and
+    `images` the images of power cuts. If the server ends by itself, the players are ended, too. Raises InstrumentError if an instrument fails.
     """
     started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
     epochs, ended = list[PlayedEpoch](), None
@@ -82,13 +85,13 @@ def play(
         max_lag_ms=stage.project.config.limits.client_lag_ms,
     ) as players:
         cpu.follow("players", players.pid)
-        actors = Actors(disk, running, players)
+        actors = Actors(tuple(disks), running, players)
         with ExitStack() as during:
-            recorded = stage.captured and disk.tells_extents
+            recorded = stage.captured and disks[0].tells_extents
             extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
             try:
                 with actors.explained_by_its_end():
-                    _switch(stage, actors, captures, started_ns, epochs)
+                    _switch(stage, actors, captures, started_ns, epochs, images)
                     actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
             except ServerEndedError:
                 at_ns = time.monotonic_ns()
@@ -97,12 +100,19 @@ def play(
     return PlayedEpochs(started_ns, epochs, ended, extents)
 
 
-def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int, epochs: list[PlayedEpoch]) -> None:
-    """Sets device, answers and capture of each epoch at its time, stalls the device, and adds the epochs as they really were."""
+def _switch(
+    stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int, epochs: list[PlayedEpoch], images: CutImages
+) -> None:
+    """Sets devices, answers and capture of each epoch at its time, stalls the device, and adds the epochs as they really were.
+
+    Images of power cuts are taken at their times.
+    """
     stalls = [injection for injection in stage.life.injections if injection.kind == "device_stall"]
     for number, epoch in enumerate(stage.life.epochs):
         actors.wait_until(started_ns + round(epoch.start_s * 1e9))
         setting = stage.set(actors.disk, epoch.arm, number)
+        for other in actors.disks[1:]:
+            stage.set(other, epoch.arm, number)
         actors.running.delay_actions(stage.action_delay_ms(epoch.arm))
         epochs.append(
             PlayedEpoch(
@@ -119,6 +129,9 @@ def _switch(stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: in
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
             actors.wait_until(started_ns + round(stall.due_s * 1e9))
             actors.disk.stall(stall.length_ms * 1_000_000)
+        for due_s in (due_s for due_s in stage.life.cuts_s if epoch.start_s <= due_s < epoch.end_s):
+            actors.wait_until(started_ns + round(due_s * 1e9))
+            images.take()
     actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
 
 

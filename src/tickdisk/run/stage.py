@@ -1,6 +1,7 @@
 """All that one attempt at a planned server life is played with, and where its files lie."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import numpy as np
 from tickdisk import calibrate, device
 from tickdisk.config import Cell
 from tickdisk.experiment import PlannedLife, Tool
+from tickdisk.foundation import host
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import Project
-from tickdisk.server import Server, named
+from tickdisk.server import Change, Server, named
 
 DEVICE_LOG = "device.log"
 """Name of the file in which the device records its requests, in the folder in memory."""
@@ -50,9 +53,31 @@ class Stage:
         return named(self.cell.server)
 
     @property
+    def change(self) -> Change | None:
+        """The change of the server in the life, or None. Raises TickdiskError if the server has no change of that name."""
+        name, changes = self.life.change, self.server.changes
+        if name is not None and name not in changes:
+            known = ", ".join(changes) or "none"
+            raise TickdiskError(f"{self.server.title} has no change {name}; workflow/config/config.yaml may name {known}")
+        return None if name is None else changes[name]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Settings of the server that differ from those of the project, by name."""
+        own = {} if self.change is None else dict(self.change.settings)
+        return {**(self.cell.resolved.design.get("settings") or {}), **own}
+
+    @property
+    def save_period_s(self) -> float | None:
+        """Time between two periodic saves of the server's world, or None for its usual one."""
+        return self.life.save_period_s or self.cell.resolved.design.get("save_period_s")
+
     def world(self) -> Path:
-        """Folder of the world that was generated for the server. Every life runs on a copy of it on the device."""
-        return self.project.world(self.cell.server)
+        """Returns the folder of the world that was generated for the server. Every life runs on a copy of it on the device.
+
+        If the life's change asks for another store, the world is converted before the first such life.
+        """
+        return self.server.world_with(self.project.world(self.cell.server), self.change, self.logs)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -77,6 +102,26 @@ class Stage:
     def action_delay_ms(self, arm: str) -> int:
         """Returns the time for which the server holds back its answers to players in an arm, or 0."""
         return next(each.action_delay_ms or 0 for each in self.cell.resolved.arms if each.arm == arm)
+
+    @property
+    def names_apart(self) -> tuple[str, ...]:
+        """Names of the files of the world that lie on a device of their own, which has the same model. Empty for none."""
+        return () if self.change is None else self.change.apart
+
+    def device(self, *, log_path: Path | None = None, volatile: bool = False) -> AbstractContextManager[device.MountedDevice]:
+        """Brings a device of the life's first arm up for the length of a `with` block."""
+        config, first = self.project.config, self.life.first_arm
+        return device.up(
+            self.models[first],
+            backend=self.calibration.backend,
+            size_bytes=config.device_size_mib << 20,
+            file_system=config.file_system,
+            floor_ns=self.floor_ns(first),
+            log_path=log_path,
+            logs=self.logs,
+            cores=host.split_cores().emulator,
+            volatile=volatile,
+        )
 
     def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.DeviceSetting:
         """Turns the mounted device into that of an arm, and returns the setting with the time at which it came into force.

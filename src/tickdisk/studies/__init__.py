@@ -9,6 +9,7 @@ as files.
 from tickdisk.studies.accesses import study as accesses
 from tickdisk.studies.calibration import study as calibration
 from tickdisk.studies.capture_cost import study as capture_cost
+from tickdisk.studies.changes import study as changes
 from tickdisk.studies.checkpoint import study as checkpoint
 from tickdisk.studies.inside_tick import around_tick
 from tickdisk.studies.inside_tick import study as inside_tick
@@ -38,6 +39,7 @@ __all__ = [
     "around_tick",
     "calibration",
     "capture_cost",
+    "changes",
     "checkpoint",
     "describe_traces",
     "inside_tick",

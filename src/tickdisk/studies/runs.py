@@ -9,7 +9,7 @@ import pandas as pd
 
 from tickdisk import qos, stats
 from tickdisk.config import Config, Decision, arms_of
-from tickdisk.experiment import DesignType, Experiment
+from tickdisk.experiment import DesignType, Experiment, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import LifeRecord, Manifest, has_run, read_manifest
@@ -30,7 +30,8 @@ class LifeTables:
     """Record of the life in manifest.json of the run folder, which says how the life ran and what disturbed it."""
     budget_ns: int
     """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
-    arms: tuple[str, ...]
+    planned: PlannedLife
+    """The life as it was planned, with its epochs and power cuts."""
     ticks: pd.DataFrame
     """One row per tick of the server, with its start and end in ns. docs/data.md describes the columns of all three tables."""
     actions: pd.DataFrame
@@ -40,6 +41,11 @@ class LifeTables:
 
     The steady part is the epoch without its first part, which is cut. It is the part that is analysed.
     """
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms of the planned epochs, in order."""
+        return tuple(epoch.arm for epoch in self.planned.epochs)
 
     @property
     def title(self) -> str:
@@ -189,7 +195,7 @@ class Runs:
                     at,
                     manifest.lives[life.name],
                     self.budget_ns,
-                    tuple(epoch.arm for epoch in life.epochs),
+                    life,
                     *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
                 )
 

@@ -39,7 +39,7 @@ class Dragonfly(BuiltServer):
     sources = Path("src/servers/dragonfly")
     changes: ClassVar[Mapping[str, Change]] = {
         "synced_saves": Change("LevelDB waits until each chunk that it writes is on the disk (sync)", {"sync": "true"}),
-        "rare_saves": Change("saves three times as rare", save_periods=3.0),
+        "rare_saves": Change("saves three times as rare"),
     }
     version = ("go.mod", r"github.com/df-mc/dragonfly (v\S+)")
     terrain = "map/db/*"

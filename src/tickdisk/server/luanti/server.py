@@ -69,9 +69,9 @@ class Luanti(Server):
         "sqlite_synchronous_1": Change("SQLite waits less often (`sqlite_synchronous = 1`)", {"sqlite_synchronous": "1"}),
         "leveldb": Change("map, players and accounts in LevelDB", store="leveldb"),
         "players_apart": Change(
-            "players and accounts on another disk", apart=("players.sqlite*", "auth.sqlite*", "mod_storage.sqlite*")
+            "players and accounts on another disk", apart=("players.sqlite", "auth.sqlite")
         ),
-        "rare_saves": Change("saves three times as rare (every 16 s instead of 5.3 s)", save_periods=3.0),
+        "rare_saves": Change("saves three times as rare (every 16 s instead of 5.3 s)"),
     }
 
     def check(self) -> ServerProgram:
@@ -115,22 +115,23 @@ class Luanti(Server):
         )
 
     def _convert(self, content: Path, store: str, logs: Path) -> None:
-        """Lets Luanti copy map, players and accounts to another store, each by a command of its own, and removes the old ones.
+        """Lets Luanti copy the map to another store, and names the store for players and accounts, of which a new world has none.
 
-        Mods keep their storage in SQLite, as a server has it that was converted.
+        Mods keep their storage in SQLite, as in a server that was converted.
         """
-        binary, with_home = self.check().binary, content / ".home"
-        for kind in ("", "-players", "-auth"):
-            command = [binary, "--world", content.resolve(), f"--migrate{kind}", store, "--gameid", "minetest"]
-            child = Child(f"migrate{kind}", command, logs, environment={**environment(), "HOME": str(with_home.resolve())})
-            if (code := child.wait(_MIGRATION_S)) != 0:
-                child.stop(10, signal.SIGKILL)
-                raise TickdiskError(
-                    f"{content} was not converted to {store} (exit code {code}); last words: {child.tail(3)}"
-                )
-        shutil.rmtree(with_home, ignore_errors=True)
-        for name in ("map", "players", "auth"):
-            (content / f"{name}.sqlite").unlink(missing_ok=True)
+        home, map_file = logs / "home", content / "map.sqlite"
+        home.mkdir(parents=True, exist_ok=True)
+        command = [self.check().binary, "--world", content.resolve(), "--migrate", store]
+        child = Child("migrate", command, logs, environment={**environment(), "HOME": str(home.resolve())})
+        if (code := child.wait(_MIGRATION_S)) != 0:
+            child.stop(10, signal.SIGKILL)
+            raise TickdiskError(f"{content} was not converted to {store} (exit code {code}); last words: {child.tail(3)}")
+        map_file.unlink()
+        described = content / "world.mt"
+        text = described.read_text(encoding="ascii")
+        for kind in ("player", "auth"):
+            text = text.replace(f"{kind}_backend = sqlite3", f"{kind}_backend = {store}")
+        described.write_text(text, encoding="ascii")
 
     def _launch(
         self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]

@@ -1,0 +1,174 @@
+"""Computes what each change does to the effect of a slow disk, and what power cuts lose with it, on every server of the plan."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import qos, server, stats
+from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, UNCHANGED
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.manifest import has_run
+from tickdisk.project import read_plan
+from tickdisk.studies.changes.lost import Losses, losses_of
+from tickdisk.studies.rules import decide_by
+from tickdisk.studies.runs import LifeTables, Runs
+
+SAVE_GAP = "gap_save_ms"
+METRICS: Mapping[str, str] = {
+    SAVE_GAP: "longest tick gap of a save",
+    "gap_mean_ms": "mean tick gap",
+    "teleport_mean_ms": "mean teleport latency",
+    "place_mean_ms": "mean latency of placing a block",
+}
+"""The metrics, each with its name in prose."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The lives of one server, with each change and without."""
+
+    data: Runs
+    changes: Mapping[str, str]
+    """The changes that were tried, each in words."""
+    values: pd.DataFrame
+    """One row per metric, block and life without power cuts: metric, block, life, fast and slow (the value in ms on either disk),
+    and effect (the logarithm of slow over fast)."""
+    contrasts: Mapping[stats.Key, stats.Contrast]
+    """By metric and life the ratio of two ratios: slow over fast with the change, over slow over fast without it."""
+    decision: stats.Verdicts
+    """Verdicts on `contrasts`."""
+    plan: stats.DecisionPlan
+    """Rules of the decision, which counts blocks."""
+    slow: str
+    """Name of the arm with the slow disk."""
+    losses: Mapping[str, Losses]
+    """What power cuts lost, by life: `UNCHANGED` and the changes. Empty if there were no power cuts."""
+
+    @property
+    def title(self) -> str:
+        """The name of the server for people."""
+        return self.data.manifests[0].server.title
+
+    @property
+    def lives(self) -> list[str]:
+        """The lives of the table of prices: without a change, and with each change."""
+        return [UNCHANGED, *self.changes]
+
+    def words(self, life: str) -> str:
+        """Returns in words what a life of `lives` changes."""
+        return self.changes.get(life, "nothing is changed")
+
+    def mean_ms(self, metric: str, life: str, disk: str) -> stats.Mean:
+        """Returns the mean of a metric over the blocks in ms. `disk` is `fast` or `slow`."""
+        own = self.values[(self.values["metric"] == metric) & (self.values["life"] == life)]
+        return stats.over_lives(own[disk].dropna(), self.plan.alpha)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of every server that has run the experiment, the server of the other studies first."""
+
+    servers: Sequence[Changed]
+    main: str
+    """Name of the server that the other studies are about."""
+
+
+def compute(plan: str, *, runs: str, margin: float | None, seed: int | None) -> Results:
+    """Analyses how changes of settings alter the effect of a slow disk, and what power cuts lose.
+
+    `plan` and `runs` are the paths of plan.json and of the folder of the run folders. `margin` is a ratio less 1, and `seed` that
+    of random draws. If one of them is None, it is the plan's. Raises TickdiskError if no cell of the experiment has run.
+    """
+    planned = read_plan(Path(plan))
+    main = planned.config.server
+    ran = dict.fromkeys(
+        cell.server for cell in planned.cells if cell.experiment == CHANGES.name and has_run(Path(runs) / cell.hash)
+    )
+    if not ran:
+        raise TickdiskError(f"no cell of {CHANGES.name} has run under {runs}; run `make paper STUDY={CHANGES.name}` first")
+    del seed  # Nothing is drawn here.
+    return Results([_changed(Runs(plan, runs, CHANGES.name, name), margin) for name in sorted(ran, key=lambda n: n != main)], main)
+
+
+def _changed(data: Runs, margin: float | None) -> Changed:
+    design = data.design(CHANGES)
+    plan = decide_by(data.decision, data.asked(CHANGES).blocks, margin)
+    lives = list(data.lives())
+    changes = {name: server.SERVERS[data.server].changes[name].title for name in design.changes}
+    values = pd.concat([_values(data, life) for life in lives if not life.name.startswith(CUT)], ignore_index=True)
+    effects = {
+        (metric, name): stats.contrast(ratios, margin=plan.margin, alpha=plan.alpha)
+        for metric in METRICS
+        for name, ratios in _ratios(values[values["metric"] == metric], list(changes)).items()
+    }
+    decision = stats.decide(
+        effects,
+        plan,
+        stats.Roles(null=AGAIN, sham=None, positive=dict.fromkeys(METRICS, DELAYED), treatments=list(changes)),
+        obstacles=_saturated(lives, UNCHANGED) + _saturated(lives, AGAIN),
+        obstacles_by_arm={name: _saturated(lives, name) for name in (DELAYED, *changes)},
+        unreached={name: _unreached(lives, name) for name in (AGAIN, DELAYED, *changes)},
+    )
+    return Changed(
+        data=data,
+        changes=changes,
+        values=values,
+        contrasts=effects,
+        decision=decision,
+        plan=plan,
+        slow=data.role("dose"),
+        losses=losses_of(lives, (UNCHANGED, *changes), plan.alpha),
+    )
+
+
+def _values(data: Runs, life: LifeTables) -> pd.DataFrame:
+    """Returns the rows of `Changed.values` of one life. A value that the life does not have is NaN."""
+    rows = life.epoch_rows(data.design(CHANGES).tau_ns).set_index("arm")
+    period_ns = round((life.planned.save_period_s or 0.0) * 1e9)
+    ended = life.manifest.ended
+    for epoch, arm, begin_ns, end_ns in life.epochs[["epoch", "arm", "steady_ns", "end_ns"]].itertuples(index=False):
+        # In the epoch in which a server ended by itself, the gap lasts as long as the steady part, as in the other metrics.
+        is_last = ended is not None and ended.epoch == epoch
+        longest = qos.longest_by_window_ms(life.ticks, begin_ns, end_ns, period_ns)
+        rows.loc[arm, SAVE_GAP] = (end_ns - begin_ns) / 1e6 if is_last else longest
+    fast = data.role("baseline")
+    slow = next(arm for arm in life.arms if arm != fast)
+    found = rows.reindex([fast, slow], columns=list(METRICS)).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effect = np.log(found.loc[slow] / found.loc[fast])
+    return pd.DataFrame(
+        {
+            "metric": list(METRICS),
+            "block": life.block,
+            "life": life.name,
+            "fast": found.loc[fast].to_numpy(),
+            "slow": found.loc[slow].to_numpy(),
+            "effect": effect.where(np.isfinite(effect)).to_numpy(),
+        }
+    )
+
+
+def _ratios(values: pd.DataFrame, changes: Sequence[str]) -> dict[str, "pd.Series[float]"]:
+    """Returns the logarithms of the ratios of ratios by life, with one number per block that has both lives."""
+    names = [UNCHANGED, AGAIN, DELAYED, *changes]
+    effects = values.pivot_table(index="block", columns="life", values="effect").reindex(columns=names)
+    contrasts = stats.life_contrasts(effects.to_numpy(float), baseline=0, null=1)
+    return {name: pd.Series(contrasts[:, place], effects.index).dropna() for place, name in enumerate(names) if place}
+
+
+def _saturated(lives: Sequence[LifeTables], name: str) -> list[stats.ClientsSaturated]:
+    """Returns the causes for which lives of a name say nothing: their clients were short of processor time on a disk."""
+    return [
+        stats.ClientsSaturated(life=life.title, detail=detail)
+        for life in lives
+        if life.name == name
+        for detail in life.manifest.not_valid.values()
+    ]
+
+
+def _unreached(lives: Sequence[LifeTables], name: str) -> int:
+    """Returns the number of lives of a name whose server ended before the last epoch."""
+    return sum(len(life.epochs) < len(life.arms) for life in lives if life.name == name)

@@ -1,0 +1,100 @@
+"""Makes the tables and figures of changes."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import plot
+from tickdisk.foundation.numbers import interval, number, with_interval
+from tickdisk.studies.changes.compute import METRICS, SAVE_GAP, Results
+
+
+def gains(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
+    """Draws the longest gap of a save on both disks beside the play that a power cut loses, for each change of each server."""
+    first = results.servers[0]
+    gaps, losses = [], []
+    for server in results.servers:
+        for life in server.lives:
+            for disk in ("slow", "fast"):
+                mean = server.mean_ms(SAVE_GAP, life, disk)
+                row = {"server": server.title, "change": life, "disk": disk}
+                gaps.append({**row, "ms": mean.value, "low": mean.low, "high": mean.high})
+            if life in server.losses:
+                mean = server.losses[life].seconds
+                row = {"server": server.title, "change": life}
+                losses.append({**row, "seconds": mean.value, "low": mean.low, "high": mean.high})
+    return plot.gains_and_losses(
+        pd.DataFrame(gaps),
+        pd.DataFrame(losses, columns=["server", "change", "seconds", "low", "high"]),
+        metric=METRICS[SAVE_GAP].capitalize(),
+        slow_ms=first.data.latency_ms(first.slow),
+        fast_ms=first.data.latency_ms(first.data.role("baseline")),
+        level=first.plan.confidence,
+        theme=theme,
+    )
+
+
+def runs(results: Results) -> pd.DataFrame:
+    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
+    return pd.concat([server.data.summary().assign(server=server.title) for server in results.servers])
+
+
+def prices(results: Results) -> pd.DataFrame:
+    """Returns the price list, one row per server and change: the metrics on the slow disk, and what a power cut loses."""
+    rows = []
+    for server in results.servers:
+        for life in server.lives:
+            row = {"server": server.title, "change": server.words(life)}
+            for metric, title in METRICS.items():
+                mean = server.mean_ms(metric, life, "slow")
+                row[f"{title} (ms)"] = with_interval(mean.value, mean.low, mean.high)
+            if life in server.losses:
+                lost = server.losses[life]
+                row |= {
+                    "play lost (s)": with_interval(lost.seconds.value, lost.seconds.low, lost.seconds.high),
+                    "edits lost": f"{number(lost.lost)} of {number(lost.edits)}",
+                    "worlds that opened": f"{lost.opened} of {len(lost.cuts)}",
+                }
+            rows.append(row)
+    return pd.DataFrame(rows).set_index(["server", "change"]).fillna("")
+
+
+def effects(results: Results) -> pd.DataFrame:
+    """Returns one row per server, metric and change: the ratio of ratios and the verdict."""
+    rows = []
+    for server in results.servers:
+        for (metric, name), effect in server.contrasts.items():
+            rows.append(
+                {
+                    "server": server.title,
+                    "metric": METRICS[metric],
+                    "life": name,
+                    "n": effect.n,
+                    "ratio of ratios": number(effect.ratio, trailing_zeros=True),
+                    "interval": interval(effect.low, effect.high),
+                    "verdict": server.decision.verdicts[metric, name].word,
+                }
+            )
+    return pd.DataFrame(rows).set_index(["server", "metric", "life"])
+
+
+def cuts(results: Results) -> pd.DataFrame:
+    """Returns one row per power cut: the outcome, and the edits that were acknowledged before it and lost in it."""
+    tables = [
+        lost.cuts.assign(server=server.title, change=life)
+        for server in results.servers
+        for life, lost in server.losses.items()
+    ]
+    columns = ["server", "change", "life", "cut", "outcome", "edits", "lost", "lost_s"]
+    return pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns)
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {"gains": gains, "paper_changes": partial(gains, theme=plot.PAPER)}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": runs,
+    "prices": prices,
+    "effects": effects,
+    "cuts": cuts,
+}

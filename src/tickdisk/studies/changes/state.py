@@ -1,0 +1,134 @@
+"""States the facts and claims about changes: how much of a slow disk's effect each takes away, and what power cuts lose."""
+
+from collections.abc import Mapping
+from math import isfinite
+
+from tickdisk import stats
+from tickdisk.experiment import AGAIN, DELAYED, SAVE_PERIODS
+from tickdisk.foundation.numbers import number, percent
+from tickdisk.studies.changes.compute import METRICS, Changed, Results
+from tickdisk.studies.changes.lost import Losses
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+
+_SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
+_CONTROLS: Mapping[str, str] = {
+    AGAIN: "Effect of nothing at all on what a slow disk does to the {metric} (A/A control)",
+    DELAYED: "Effect of known delays on what a slow disk does to the {metric} (positive control)",
+}
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims about every server. Names begin with `changes.SERVER.`."""
+    statement = Statement("changes")
+    statement.fact("servers", len(results.servers), "servers", source="manifests")
+    for server in results.servers:
+        part = statement.part(server.data.server)
+        _state_lives(part, server)
+        for life in server.lives:
+            part.word(f"title.{life}", server.words(life), source="plan", note="the change in words")
+            for metric in METRICS:
+                _state_values(part, server, metric, life)
+        for metric in METRICS:
+            for name in (AGAIN, DELAYED, *server.changes):
+                _state_effect(part, server, metric, name)
+        for life, lost in server.losses.items():
+            _state_losses(part, server, life, lost)
+    return statement
+
+
+def _state_lives(part: Statement, server: Changed) -> None:
+    data, source = server.data, "manifests"
+    part.word("title", server.title, source=source, note="name of the server")
+    part.fact("latency", data.latency_ms(server.slow), "ms", source="device models", note="nominal latency of the slow disk")
+    fast = data.latency_ms(data.role("baseline"))
+    part.fact("fast_latency", fast, "ms", source="device models", note="nominal latency of the fast disk")
+    part.fact("blocks", server.values["block"].nunique(), "blocks", source=source, note="each change once")
+    lives = [life for manifest in data.manifests for life in manifest.lives.values()]
+    part.fact("lives", len(lives), "lives", source=source)
+    again = sum(len(life.attempts) - 1 for life in lives)
+    part.fact("replaced_lives", again, "lives", source=source, note="lives that were disturbed from outside and run again")
+    marked = sum(bool(life.marked) for life in lives)
+    part.fact("marked_lives", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
+
+
+def _state_values(part: Statement, server: Changed, metric: str, life: str) -> None:
+    for disk in ("slow", "fast"):
+        mean = server.mean_ms(metric, life, disk)
+        note = f"{METRICS[metric]} on the {disk} disk, where {server.words(life)}"
+        name, ends = f"{disk}.{fact_name(metric)}.{life}", (mean.low, mean.high)
+        part.fact(name, mean.value, "ms", interval=ends, n=mean.n, source="lives, t interval over blocks", note=note)
+
+
+def _state_effect(part: Statement, server: Changed, metric: str, name: str) -> None:
+    effect, verdict = server.contrasts[metric, name], server.decision.verdicts[metric, name]
+    title = f"{METRICS[metric]}"
+    control = _CONTROLS.get(name)
+    question = (
+        f"{server.title}: {control.format(metric=title)}"
+        if control
+        else f"{server.title}: Effect of a change ({server.words(name)}) on what a slow disk does to the {title}"
+    )
+    fact = f"{fact_name(metric)}_ratio.{name}"
+    note = f"{title}: ratio of the slow to the fast disk with the change, over the same ratio without it"
+    ends = (effect.low, effect.high)
+    part.fact(fact, effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=note)
+    causes = stats.causes_of(effect, verdict, server.plan)
+    part.comparison(
+        f"{name}.{fact_name(metric)}",
+        source=THIS_PROJECT,
+        statement=question,
+        verdict=verdict.word,
+        evidence="; ".join(
+            [
+                *([verdict.shown] if verdict.shown else []),
+                *(cause.sentence for cause in causes),
+                *([] if control else [_SCAN, *_period(name)]),
+            ]
+        ),
+        causes=causes,
+        effect=fact,
+        facts=[] if control else [f"slow.{fact_name(metric)}.{name}", f"slow.{fact_name(metric)}.unchanged"],
+        n=verdict.n,
+        counted="blocks",
+    )
+
+
+def _period(name: str) -> list[str]:
+    """Returns one sentence if a change alters the time between saves, in a list that may be empty."""
+    periods = SAVE_PERIODS.get(name)
+    return [] if periods is None else [f"the time between two saves is {number(periods)} times as long in these lives"]
+
+
+def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> None:
+    words, source = server.words(life), f"{number(len(lost.cuts))} power cuts, read by players"
+    part.fact(f"cuts.{life}", len(lost.cuts), "power cuts", source=source, note=f"images of power cuts where {words}")
+    part.fact(f"opened.{life}", lost.opened, "worlds", n=len(lost.cuts), source=source, note=f"worlds that opened where {words}")
+    for outcome, count in lost.cuts["outcome"].value_counts().sort_index().items():
+        part.fact(f"outcome.{life}.{outcome}", int(count), "power cuts", source=source, note=f"cuts with this outcome where {words}")
+    mean = lost.seconds
+    note = f"acknowledged play that a power cut loses where {words}, mean over lives"
+    part.fact(
+        f"lost_s.{life}", mean.value, "s", interval=(mean.low, mean.high), n=mean.n, source=f"{source}, t interval", note=note
+    )
+    part.fact(f"lost_edits.{life}", lost.lost, "edits", n=lost.edits, source=source, note=f"acknowledged edits lost where {words}")
+    share = lost.lost / lost.edits if lost.edits else float("nan")
+    note = f"acknowledged edits that are lost where {words}, as a share"
+    part.fact(f"lost_share.{life}", share, "share", n=lost.edits, source=source, note=note)
+    opened, count = lost.opened_ends(server.plan.alpha), len(lost.cuts)
+    note = f"share of worlds that opened where {words}, with the exact interval of a share (Clopper and Pearson)"
+    part.fact(f"opened_share.{life}", lost.opened / max(count, 1), "share", interval=opened, n=count, source=source, note=note)
+    verdict: stats.BoundWord = "kept" if lost.opened == len(lost.cuts) else "missed"
+    shown = f"{number(lost.opened)} of {number(len(lost.cuts))} worlds opened"
+    gone = f"{number(lost.lost)} of {number(lost.edits)} acknowledged edits are gone ({percent(share)})" if isfinite(share) else ""
+    part.bound(
+        f"opens.{life}",
+        source=THIS_PROJECT,
+        statement=f"{server.title}: The world opens after every power cut ({words})",
+        verdict=verdict if len(lost.cuts) else "not valid",
+        evidence="; ".join([shown, *([gone] if gone else [])]),
+        causes=() if len(lost.cuts) else (stats.NotMeasured(what="what a power cut leaves"),),
+        effect=f"opened.{life}",
+        facts=[f"opened_share.{life}", f"lost_s.{life}", f"lost_edits.{life}", f"lost_share.{life}"],
+        n=len(lost.cuts),
+        counted="power cuts",
+    )
