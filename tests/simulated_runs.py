@@ -118,11 +118,12 @@ def write_runs(
     gap_of: Callable[[PlannedLife], GapOf] | None = None,
     values: Mapping[tuple[int, str], Mapping[str, Any]] | None = None,
     tables: Callable[[int, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
+    of_life: Callable[[PlannedLife, dict[str, pd.DataFrame]], dict[str, pd.DataFrame]] = lambda _, made: made,
 ) -> Path:
     """Writes the run folders of all cells of an experiment and their plan, and returns the plan's path. Cells add to a plan.
 
     `gap_of` takes the place of `gap_ms` where gaps depend on the life. `values` replaces fields of a life's record, `tables` the
-    tables of a block. `config` and `arms` replace those of the project at this scale and with so many blocks.
+    tables of a block, and `of_life` those of a life. `config` and `arms` replace those of the project at this scale and with so many blocks.
     """
     config, arms, rng = config or config_of(scale, blocks), arms or load_arms(), np.random.default_rng(7)
     devices = load_devices(Path("data/devices.yaml"))
@@ -142,7 +143,8 @@ def write_runs(
         for life in cell.lives:
             (folder / cell.hash / life.name).mkdir(parents=True)
             gap = gap_ms if gap_of is None else gap_of(life)
-            for name, rows in tables(cell.block, tables_of(life, cell.block, gap, rng)).items():
+            made = of_life(life, tables(cell.block, tables_of(life, cell.block, gap, rng)))
+            for name, rows in made.items():
                 table.write(name, folder / cell.hash / life.name / f"{name}.parquet", rows)
         manifest = manifest_of(
             experiment,

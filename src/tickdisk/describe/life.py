@@ -203,6 +203,46 @@ _EXTENTS = table_entry(
     {"offset": "B", "physical": "B", "length": "B"},
 )
 
+_CUTS = table_entry(
+    f"{LIFE}/cuts.parquet",
+    "Each row is a power cut: an image of the devices was taken while the life went on, and a server was started on it afterwards. "
+    "Only lives whose plan has power cuts have it.",
+    SCHEMAS["cuts"],
+    {
+        "cut": "The number of the power cut; the first of a server life is 0.",
+        "cut_ns": "The time of the power cut. A server may have answered players until then.",
+        "pages_dropped": "The number of versions of pages of 4 KiB that were not flushed and are lost.",
+        "pages_kept": "The number of unflushed versions of pages that survived.",
+        "outcome": (
+            "The outcome of the cut: opened (a server started, and players joined and looked to the end), not_mounted (a file "
+            "system did not recover), not_started (the server did not start), no_player (no player could join), or ended (the "
+            "server ended by itself while players looked)."
+        ),
+        "detail": "The words of what failed. It is empty if the world opened.",
+    },
+    {"pages_dropped": "versions", "pages_kept": "versions"},
+)
+
+_REMAINS = table_entry(
+    f"{LIFE}/remains.parquet",
+    "Each row is a block that a player had placed and the server had acknowledged before a power cut, and what a player saw there "
+    "afterwards. Only lives whose plan has power cuts have it.",
+    SCHEMAS["remains"],
+    {
+        "cut": "The number of the power cut, as in `cuts.parquet`.",
+        "player": "The name of the player who placed the block.",
+        "x": "The position of the block.",
+        "y": "The same, upwards.",
+        "z": "The same, along z.",
+        "issued_ns": "The time at which the client asked for the block.",
+        "acknowledged_ns": "The time at which the answer of the server arrived at the client.",
+        "seen": (
+            "The block that a player saw there after the cut: placed (the block is still there), air or other. It is null if the "
+            "world did not open, or if the look was not answered."
+        ),
+    },
+)
+
 _INJECTIONS = table_entry(
     f"{LIFE}/injections.parquet",
     "Each row is a stall that was made on purpose. Only lives whose plan has such stalls have it.",
@@ -260,6 +300,8 @@ SECTION = Section(
         _REQUESTS,
         _WAITS,
         _EXTENTS,
+        _CUTS,
+        _REMAINS,
         _INJECTIONS,
         _PLAYERS,
         _LOGS,

@@ -11,7 +11,7 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Tool
 from tickdisk.experiment.capture_cost import CAPTURE_COST
-from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, UNCHANGED
+from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
@@ -65,6 +65,7 @@ __all__ = [
     "PLAYERS",
     "POOLS",
     "REPLAY",
+    "SAVE_PERIODS",
     "STORE",
     "STUDIES",
     "SWITCHBACK",

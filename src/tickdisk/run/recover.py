@@ -1,0 +1,142 @@
+"""Starts a server again on what power cuts have left, and lets players look which of their edits are there."""
+
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from tickdisk import device, player
+from tickdisk.foundation import host, memory, table
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.run.actors import instruments
+from tickdisk.run.cuts import TakenCut
+from tickdisk.run.stage import Stage
+from tickdisk.server import RunningServer, place_apart, require_free
+
+Outcome = Literal["opened", "not_mounted", "not_started", "no_player", "ended"]
+"""The outcome of a power cut: the world opened to players to the end; the file system of a device did not recover; the server did
+not start; no player could join; or the server ended by itself while players looked.
+"""
+_LOOKERS = 5
+"""Number of players who look. Each also finds out whether it can join."""
+_LOOK_PERIOD_S = 0.1
+_JOIN_PERIOD_S = 0.1
+_PATIENCE_S = 30.0
+"""Time after the last due look for answers that are still under way."""
+_LEAD_S = 0.5
+_STOP_S = 10.0
+_LOOKS = "looks"
+
+
+@dataclass(frozen=True)
+class _Recovered:
+    """What a server that started on the image of a power cut has of the world."""
+
+    outcome: Outcome
+    detail: str
+    """The words of the part that failed. Empty if the world opened."""
+    looks: pd.DataFrame
+    """The columns x, y, z and seen, one row for each block that was looked at. Empty if no player looked to the end."""
+
+
+def recover_all(stage: Stage, cuts: Sequence[TakenCut]) -> None:
+    """Recovers from each power cut of a life, whose actions table is written, and writes the tables of cuts and of remains.
+
+    The blocks that were acknowledged before a cut are looked at after it. Raises InstrumentError if an instrument fails, which a
+    world that does not open is not.
+    """
+    placed = player.placed_blocks(table.read("actions", stage.folder / "actions.parquet"))
+    acknowledged = placed.dropna(subset=["acknowledged_ns"]).astype({"acknowledged_ns": "int64", "issued_ns": "int64"})
+    rows, remains = [], []
+    for cut in cuts:
+        before = acknowledged[acknowledged["acknowledged_ns"] <= cut.cut_ns]
+        with instruments():
+            found = _recover(stage, cut, list(before[["x", "y", "z"]].itertuples(index=False, name=None)))
+        seen = found.looks.drop_duplicates(["x", "y", "z"])
+        remains.append(before.merge(seen, how="left", on=["x", "y", "z"]).assign(cut=cut.number))
+        rows.append(
+            {
+                "cut": cut.number,
+                "cut_ns": cut.cut_ns,
+                "pages_dropped": sum(image.pages_dropped for image in cut.images),
+                "pages_kept": sum(image.pages_kept for image in cut.images),
+                "outcome": found.outcome,
+                "detail": found.detail,
+            }
+        )
+    columns = table.SCHEMAS["remains"].names
+    table.write("cuts", stage.folder / "cuts.parquet", pd.DataFrame(rows, columns=table.SCHEMAS["cuts"].names))
+    kept = pd.concat(remains)[columns] if remains else pd.DataFrame(columns=columns)
+    table.write("remains", stage.folder / "remains.parquet", kept)
+
+
+def _recover(stage: Stage, cut: TakenCut, positions: Sequence[tuple[int, int, int]]) -> _Recovered:
+    """Mounts the images of a cut, starts the server on the world, and lets players look at the positions of blocks."""
+    logs = stage.logs / f"cut_{cut.number}"
+    with memory.folder() as fast, ExitStack() as mounted:
+        disks = [mounted.enter_context(stage.device()) for _ in cut.images]
+        for disk, image in zip(disks, cut.images, strict=True):
+            disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
+            try:
+                disk.restore(image.path)
+            except device.NotRecoveredError as error:
+                return _failed("not_mounted", str(error))
+            image.path.unlink()
+        world = disks[0].mount_point / "world"
+        for other in disks[1:]:
+            place_apart(world, stage.names_apart, other.mount_point)
+        port = stage.project.config.port
+        require_free(port)
+        try:
+            running = stage.server.start(
+                world,
+                port=port,
+                folder=fast,
+                logs=logs,
+                cores=host.split_cores().server,
+                save_period_s=stage.save_period_s,
+                settings=stage.settings,
+            )
+        except TickdiskError as error:
+            return _failed("not_started", str(error))
+        for disk in disks:
+            disk.add_user(running.pid)
+        try:
+            return _look(stage, running, fast, logs, positions)
+        finally:
+            running.child.stop(_STOP_S, signal.SIGKILL)
+
+
+def _look(
+    stage: Stage, running: RunningServer, fast: Path, logs: Path, positions: Sequence[tuple[int, int, int]]
+) -> _Recovered:
+    """Lets players join and look at the positions of blocks. If there is none, they look at one below the first place."""
+    trace, out = fast / "looks.jsonl", fast / _LOOKS
+    out.mkdir()
+    events = player.look_around(
+        positions or [(0, 0, 0)], players=_LOOKERS, period_s=_LOOK_PERIOD_S, join_period_s=_JOIN_PERIOD_S
+    )
+    player.write_trace(trace, events)
+    started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
+    with player.start_players(
+        stage.server.clients, stage.address, trace, started_ns, out, logs, host.split_cores().clients
+    ) as players:
+        if players.wait(_LEAD_S + events[-1].due_ns / 1e9 + _PATIENCE_S) is None:
+            players.stop(_STOP_S)
+        is_alive = running.alive()
+        last_words = running.last_words()
+    actions = player.read_actions(out / player.ACTIONS, expected=len(events))
+    if not is_alive:
+        return _failed("ended", last_words)
+    if not ((actions["action"] == "join") & (actions["outcome"] == "completed")).any():
+        return _failed("no_player", last_words)
+    return _Recovered("opened", "", player.looks(actions)[["x", "y", "z", "seen"]])
+
+
+def _failed(outcome: Outcome, detail: str) -> _Recovered:
+    return _Recovered(outcome, detail, pd.DataFrame(columns=["x", "y", "z", "seen"]))
