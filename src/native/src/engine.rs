@@ -4,10 +4,11 @@
 mod state;
 mod status;
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::{Mutex, RwLock};
@@ -18,13 +19,14 @@ pub use self::status::Status;
 use crate::arrivals::Arrivals;
 use crate::burner::Burner;
 use crate::clock::now_ns;
+use crate::image;
 use crate::log::{Log, Record};
 use crate::memory::Memory;
 use crate::model::{Model, Op, Parameters};
 use crate::realtime;
 use crate::softirq::Softirqs;
 use crate::timer::Timer;
-use crate::undo::{Undo, Versions};
+use crate::undo::{Snapshot, Undo, Versions};
 
 /// The most bytes for which FUSE asks at once. A larger request comes in parts, and the kernel knows only when the first part was
 /// issued.
@@ -76,10 +78,22 @@ pub struct Cut {
     pub at_ns: u64,
 }
 
+/// The image of a power cut, which was written while the device went on.
+#[derive(Clone, Copy, Debug)]
+pub struct Image {
+    pub versions: Versions,
+    pub at_ns: u64,
+    /// Time for which changes of the disk waited at the instant of the image, in ns.
+    pub held_ns: u64,
+}
+
 /// The engine of one device, which the device's threads share.
 pub struct Engine<A> {
     pub memory: Memory,
     volatile: Option<Volatile>,
+    /// The lock of the thread that writes or loads an image. Threads that serve requests never take it.
+    imaging: Mutex<()>,
+    is_over: AtomicBool,
     arrivals: RwLock<Option<Arrivals>>,
     state: Mutex<State>,
     timer: Timer<Pending<A>>,
@@ -97,6 +111,8 @@ impl<A: Answer> Engine<A> {
         let engine = Arc::new(Self {
             memory: Memory::new(size)?,
             volatile: volatile.then(|| Volatile { power: RwLock::new(0), undo: Mutex::new(Undo::new(size)) }),
+            imaging: Mutex::new(()),
+            is_over: AtomicBool::new(false),
             arrivals: RwLock::new(None),
             state: Mutex::new(state),
             timer: Timer::new(),
@@ -257,17 +273,66 @@ impl<A: Answer> Engine<A> {
         // The data of every flush that was answered before this time is durable.
         let at_ns = now_ns();
         *power += 1;
+        let requests_failed = self.fail_all();
+        let versions = volatile.undo.lock().roll_back(&self.memory, keep_share, seed);
+        self.rest();
+        Some(Cut { versions, requests_failed, at_ns })
+    }
+
+    /// Answers all pending requests with an error, and returns their number.
+    fn fail_all(&self) -> u64 {
         // This number includes requests that the timer has just handed over. They have no answer yet and will get an error.
-        let requests_failed = u64::from(self.counters.inflight.load(Ordering::Relaxed));
+        let failed = u64::from(self.counters.inflight.load(Ordering::Relaxed));
         for pending in self.timer.take_all() {
             self.counters.inflight.fetch_sub(1, Ordering::Relaxed);
             self.fail(pending.answer);
         }
-        let versions = volatile.undo.lock().roll_back(&self.memory, keep_share, seed);
+        failed
+    }
+
+    /// Lets the device answer at once until `power_on`.
+    fn rest(&self) {
         let mut state = self.state.lock();
         state.model = Model::new(Parameters::default());
         state.begin();
-        Some(Cut { versions, requests_failed, at_ns })
+    }
+
+    /// Writes into an empty `file` what a `cut` now would leave, while the device goes on. Returns `None` if the device is not
+    /// volatile. Fails if the file cannot be written, or if `stop` is called meanwhile.
+    ///
+    /// Every change of the disk, and every step that makes changes durable, holds the lock of the undo log, so the instant needs
+    /// no other lock. A flush that was answered before the instant had made its data durable before its answer.
+    pub fn image(&self, file: &File, keep_share: f64, seed: u64) -> Option<io::Result<Image>> {
+        let volatile = self.volatile.as_ref()?;
+        let _only_image = self.imaging.lock();
+        let snapshot = Snapshot::new(self.memory.size());
+        let (unflushed, at_ns, held_ns) = realtime::with(|| {
+            let mut undo = volatile.undo.lock();
+            let at_ns = now_ns();
+            (undo.begin_image(snapshot), at_ns, now_ns() - at_ns)
+        });
+        let effects = unflushed.effects(keep_share, seed);
+        let written = image::write(file, &self.memory, &volatile.undo, &effects, || self.is_over.load(Ordering::Relaxed));
+        let kept = realtime::with(|| volatile.undo.lock().end_image());
+        drop(kept); // The lock is not held while memory is freed.
+        Some(written.map(|()| Image { versions: effects.versions, at_ns, held_ns }))
+    }
+
+    /// Replaces the content of a disk that nobody uses by the image in `file`, all of which is durable. Until `power_on` the
+    /// device answers at once, and requests of programs that had opened a volatile disk are answered with an error. Fails if the
+    /// file cannot be read or has another size. The content of the disk is then undefined.
+    pub fn load(&self, file: &File) -> io::Result<()> {
+        let _no_image = self.imaging.lock();
+        self.watch(None);
+        let mut power = self.volatile.as_ref().map(|volatile| volatile.power.write());
+        if let Some(power) = &mut power {
+            **power += 1;
+        }
+        self.fail_all();
+        let mut undo = self.volatile.as_ref().map(|volatile| volatile.undo.lock());
+        image::load(file, &self.memory, undo.as_deref_mut())?;
+        self.rest();
+        Ok(())
     }
 
     /// Puts the device that was last `set` in force again, at rest. Returns the setting's number and the time from which it
@@ -316,8 +381,9 @@ impl<A: Answer> Engine<A> {
         self.log.close();
     }
 
-    /// Ends the engine's threads. Pending requests are dropped, which answers them with an error.
+    /// Ends the engine's threads, and an image that is not whole. Pending requests are dropped, which answers them with an error.
     pub fn stop(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
         self.timer.stop();
         self.burner.stop();
     }

@@ -16,6 +16,7 @@ mod engine;
 mod formats;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod image;
 mod log;
 mod memory;
 mod model;

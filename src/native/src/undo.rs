@@ -5,12 +5,17 @@
 //! first change of a page in an epoch keeps the page's old content, so that a page is copied at most once per epoch, and not at
 //! all if it was never written.
 
-use std::collections::{HashSet, VecDeque};
+mod snapshot;
 
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use self::snapshot::Snapshot;
 use crate::memory::Memory;
 use crate::model::Draws;
 
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 const SLAB_PAGES: usize = 256;
 /// Number of slabs that are kept for the next epochs (64 MiB), so that a device that is flushed now and then asks the kernel for
 /// no memory.
@@ -18,12 +23,14 @@ const SPARE_SLABS: usize = 64;
 
 type Slab = Box<[u8]>;
 
+/// The number of a page that was changed, and the slot that has its old content. `None` stands for zeroes.
+type Change = (u32, Option<u32>);
+
 /// The pages that were changed between two flushes, with the content that each page held before.
 #[derive(Default)]
 pub struct Epoch {
     number: u64,
-    /// Number of each page, and the slot that has its old content. `None` stands for zeroes.
-    pages: Vec<(u32, Option<u32>)>,
+    pages: Vec<Change>,
     slabs: Vec<Slab>,
     /// Number of slots in use.
     slots: usize,
@@ -58,6 +65,38 @@ pub struct Versions {
     pub kept: u64,
 }
 
+/// The effects of a power cut on the unflushed versions of pages.
+#[derive(Default)]
+pub struct Effects {
+    pub versions: Versions,
+    /// For each page of which a version is dropped, the epoch and the slot that have the page's content after the cut. `None`
+    /// stands for zeroes.
+    restored: FxHashMap<u32, Option<(u64, u32)>>,
+}
+
+impl Effects {
+    /// Draws the effects of a power cut on the changes in unflushed `epochs`, newest epoch first. Each version of a page survives
+    /// with probability `keep_share`, drawn with `seed`, because a cache writes pages out in any order.
+    fn draw<'a>(epochs: impl Iterator<Item = (u64, &'a [Change])>, keep_share: f64, seed: u64) -> Self {
+        let (draws, mut survivors, mut effects) = (Draws::new(seed, 0), FxHashSet::default(), Self::default());
+        for (number, changes) in epochs {
+            for (page, slot) in changes {
+                if survivors.contains(page) {
+                    continue;
+                }
+                if draws.share(effects.versions.dropped + effects.versions.kept) < keep_share {
+                    survivors.insert(*page);
+                    effects.versions.kept += 1;
+                } else {
+                    effects.versions.dropped += 1;
+                    effects.restored.insert(*page, slot.map(|slot| (number, slot)));
+                }
+            }
+        }
+        effects
+    }
+}
+
 /// The undo log of one disk.
 pub struct Undo {
     /// For each page, the number of the epoch that changed it last. It is 0 if the page was never written and reads as zeroes.
@@ -67,12 +106,14 @@ pub struct Undo {
     /// Number of the last durable epoch. Changes in epochs up to this one can no longer be lost.
     durable: u64,
     spare: Vec<Slab>,
+    /// The content of the disk at an earlier instant, while an image of that instant is being written.
+    snapshot: Option<Snapshot>,
 }
 
 impl Undo {
     pub fn new(size: usize) -> Self {
         let open = Epoch { number: 1, ..Epoch::default() };
-        Self { touched: vec![0; size.div_ceil(PAGE)], epochs: [open].into(), durable: 0, spare: Vec::new() }
+        Self { touched: vec![0; size.div_ceil(PAGE)], epochs: [open].into(), durable: 0, spare: Vec::new(), snapshot: None }
     }
 
     /// Keeps the old content of the pages that a write changes. It must be called before the write.
@@ -91,6 +132,9 @@ impl Undo {
         let open = self.epochs.back_mut().expect("an epoch is open");
         for page in start / PAGE..(start + length).div_ceil(PAGE) {
             let before = self.touched[page];
+            if let Some(snapshot) = &mut self.snapshot {
+                snapshot.keep(memory, page, before, &mut self.spare);
+            }
             if before == open.number || (before == 0 && !never_written_too) {
                 continue;
             }
@@ -122,7 +166,8 @@ impl Undo {
     pub fn release(&mut self) -> Vec<Epoch> {
         let mut released = Vec::new();
         while self.epochs.front().is_some_and(|epoch| epoch.number <= self.durable) {
-            let Some(mut epoch) = self.epochs.pop_front() else { break };
+            let Some(epoch) = self.epochs.pop_front() else { break };
+            let Some(mut epoch) = snapshot::retain(&mut self.snapshot, epoch) else { continue };
             let room = SPARE_SLABS - self.spare.len();
             let spared = epoch.slabs.len().min(room);
             self.spare.extend(epoch.slabs.drain(..spared));
@@ -136,163 +181,55 @@ impl Undo {
         self.epochs.iter().filter(|epoch| epoch.number > self.durable).map(|epoch| epoch.pages.len()).sum()
     }
 
-    /// Restores the durable content of the memory, newest epoch first. Each version of a page survives with probability
-    /// `keep_share`, drawn with `seed`, because a cache writes pages out in any order. All content is durable afterwards. Returns
-    /// how many versions were dropped and kept.
+    /// Restores the durable content of the memory, except for versions of pages that survive (see [`Effects::draw`]). All content
+    /// is durable afterwards. Returns how many versions were dropped and kept.
     pub fn roll_back(&mut self, memory: &Memory, keep_share: f64, seed: u64) -> Versions {
-        let mut versions = Versions::default();
-        let (draws, mut survivors) = (Draws::new(seed, 0), HashSet::new());
-        let next = self.epochs.back().expect("an epoch is open").number + 1;
-        for epoch in self.epochs.drain(..).rev().filter(|epoch| epoch.number > self.durable) {
-            for (page, slot) in &epoch.pages {
-                if survivors.contains(page) {
-                    continue;
-                }
-                if draws.share(versions.dropped + versions.kept) < keep_share {
-                    survivors.insert(*page);
-                    versions.kept += 1;
-                    continue;
-                }
-                versions.dropped += 1;
-                let offset = u64::from(*page) * PAGE as u64;
-                if let Some(slot) = slot {
-                    let (_, length) = memory.clip(offset, PAGE as u64);
-                    assert!(memory.write(offset, &epoch.old(*slot)[..length]), "the page is clipped to the disk");
-                } else {
-                    memory.discard(offset, PAGE as u64);
-                    self.touched[*page as usize] = 0;
-                }
+        let effects = Effects::draw(self.unflushed(), keep_share, seed);
+        for (page, place) in &effects.restored {
+            let (number, offset) = (*page as usize, u64::from(*page) * PAGE as u64);
+            if let Some(snapshot) = &mut self.snapshot {
+                snapshot.keep(memory, number, self.touched[number], &mut self.spare);
             }
+            if let Some((epoch, slot)) = place {
+                let epoch = self.epochs.iter().find(|kept| kept.number == *epoch).expect("an unflushed epoch is not released");
+                let (_, length) = memory.clip(offset, PAGE as u64);
+                assert!(memory.write(offset, &epoch.old(*slot)[..length]), "the page is clipped to the disk");
+            } else {
+                memory.discard(offset, PAGE as u64);
+                self.touched[number] = 0;
+            }
+        }
+        self.begin_anew();
+        effects.versions
+    }
+
+    /// Returns the changes that a power cut could take now, by epoch, newest epoch first.
+    fn unflushed(&self) -> impl Iterator<Item = (u64, &[Change])> {
+        let unflushed = self.epochs.iter().rev().filter(|epoch| epoch.number > self.durable);
+        unflushed.map(|epoch| (epoch.number, epoch.pages.as_slice()))
+    }
+
+    /// Makes all content durable.
+    fn begin_anew(&mut self) {
+        let next = self.epochs.back().expect("an epoch is open").number + 1;
+        for epoch in self.epochs.drain(..) {
+            snapshot::retain(&mut self.snapshot, epoch);
         }
         self.durable = next - 1;
         self.epochs.push_back(Epoch { number: next, ..Epoch::default() });
-        versions
+    }
+
+    /// Makes the whole disk one that was never written. The memory must be all zeroes, and no image may be in the making.
+    pub fn forget_all(&mut self) {
+        self.begin_anew();
+        self.touched.fill(0);
+    }
+
+    /// Keeps nothing of the old content of a page, which holds durable content from now on.
+    pub fn note_durable(&mut self, page: usize) {
+        self.touched[page] = self.durable;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PAGES: usize = 64;
-    const SIZE: usize = PAGES * PAGE;
-
-    struct Disk {
-        memory: Memory,
-        undo: Undo,
-    }
-
-    impl Disk {
-        fn new() -> Self {
-            Self { memory: Memory::new(SIZE).unwrap(), undo: Undo::new(SIZE) }
-        }
-        fn write(&mut self, offset: usize, data: &[u8]) {
-            self.undo.keep_for_write(&self.memory, offset as u64, data.len() as u64);
-            assert!(self.memory.write(offset as u64, data));
-        }
-        fn discard(&mut self, offset: usize, length: usize) {
-            self.undo.keep_for_discard(&self.memory, offset as u64, length as u64);
-            self.memory.discard(offset as u64, length as u64);
-        }
-        fn answer(&mut self, number: u64) {
-            self.undo.make_durable(number);
-            self.undo.release();
-        }
-        fn content(&self) -> Vec<u8> {
-            self.memory.read(0, SIZE as u64)
-        }
-    }
-
-    /// Makes random writes and discards of any length, flushes that are answered late and out of order, and cuts. The oracle
-    /// keeps a copy of the whole disk for each epoch.
-    #[test]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "small numbers")]
-    fn a_cut_gives_back_the_last_flushed_disk() {
-        for seed in 0..40 {
-            let draws = Draws::new(seed, 1);
-            let mut n = 0;
-            let mut below = |limit: usize| {
-                n += 1;
-                (draws.share(n) * limit as f64) as usize
-            };
-            let (mut disk, mut durable, mut flushes) = (Disk::new(), vec![0; SIZE], Vec::new());
-            for step in 0..600u32 {
-                let offset = below(SIZE);
-                let length = (1 << below(15)).min(SIZE - offset);
-                match below(20) {
-                    0..12 => disk.write(offset, &vec![(step % 255) as u8 + 1; length]),
-                    12..15 => disk.discard(offset, length),
-                    15..17 => flushes.push((disk.undo.close(), disk.content())),
-                    17..19 if !flushes.is_empty() => {
-                        let (number, then) = flushes.remove(below(flushes.len()));
-                        if number > disk.undo.durable {
-                            durable = then;
-                        }
-                        disk.answer(number);
-                    }
-                    19 => {
-                        disk.undo.roll_back(&disk.memory, 0.0, 0);
-                        flushes.clear();
-                        assert!(disk.content() == durable, "seed {seed}, step {step}");
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_page_is_kept_once_an_epoch_and_zeroes_are_not_copied() {
-        let mut disk = Disk::new();
-        disk.write(0, &[1; 3 * PAGE]);
-        disk.write(PAGE, &[2; PAGE]);
-        disk.discard(10 * PAGE, 20 * PAGE);
-        assert_eq!((disk.undo.unflushed_pages(), disk.undo.epochs[0].slots), (3, 0));
-        let first = disk.undo.close();
-        disk.write(PAGE + 7, &[3]);
-        disk.write(PAGE + 8, &[3]);
-        assert_eq!((disk.undo.unflushed_pages(), disk.undo.epochs[1].slots), (4, 1));
-        assert_eq!(disk.undo.close(), first + 1);
-        assert_eq!(disk.undo.close(), first + 1, "nothing was written in between");
-        disk.answer(first);
-        assert_eq!(disk.undo.unflushed_pages(), 1);
-        disk.answer(first + 1);
-        assert_eq!((disk.undo.unflushed_pages(), disk.undo.epochs.len(), disk.undo.spare.len()), (0, 1, 1));
-    }
-
-    #[test]
-    fn a_survivor_is_the_newest_version_or_an_older_one() {
-        let mut seen = [0; 3];
-        let mut counted = Versions::default();
-        for seed in 0..100 {
-            let mut disk = Disk::new();
-            disk.write(0, &vec![1; SIZE]);
-            let flushed = disk.undo.close();
-            disk.answer(flushed);
-            disk.write(0, &vec![2; SIZE]);
-            disk.undo.close();
-            disk.write(0, &vec![3; SIZE]);
-            let versions = disk.undo.roll_back(&disk.memory, 0.5, seed);
-            counted.dropped += versions.dropped;
-            counted.kept += versions.kept;
-            for page in disk.content().chunks(PAGE) {
-                assert!(page.iter().all(|byte| byte == &page[0]), "a page survives whole");
-                seen[page[0] as usize - 1] += 1;
-            }
-            assert_eq!(disk.undo.roll_back(&disk.memory, 0.0, 0), Versions::default(), "what survived is durable");
-        }
-        // The expected shares of the 6,400 pages are a quarter, a quarter and a half, within five standard deviations.
-        let [oldest, older, newest] = seen;
-        assert!((1427..1773).contains(&oldest) && (1427..1773).contains(&older) && (3000..3400).contains(&newest), "{seen:?}");
-        assert_eq!(counted, Versions { dropped: 2 * oldest + older, kept: older + newest });
-    }
-
-    #[test]
-    fn a_share_of_one_keeps_all() {
-        let mut disk = Disk::new();
-        disk.write(5000, &[1; 10_000]);
-        let before = disk.content();
-        assert_eq!(disk.undo.roll_back(&disk.memory, 1.0, 3), Versions { dropped: 0, kept: 3 });
-        assert!(disk.content() == before);
-    }
-}
+mod tests;

@@ -1,14 +1,16 @@
 """Emulates storage devices whose speed a model gives, so that programs can keep files on a slow disk that does not exist.
 
 A `DeviceModel` says how fast a device is, and `load_devices` reads models from a YAML file. `up` mounts a device with an empty
-file system and returns a `MountedDevice`, whose model can be changed, which can be stalled, and whose power can be cut. There are
-several techniques, called backends. In the usual one, `fuse`, a process called the emulator holds the disk in memory and answers
-each request when the model says, earlier by the floor, which is the time that the machine itself adds (`measure_floor`).
-`simulate` computes completions without a mount. `recover` removes the devices of processes that have died.
+file system and returns a `MountedDevice`, whose model can be changed, which can be stalled, and whose power can be cut. An image
+of a power cut can be written while the device goes on, and be restored on another device. There are several techniques, called
+backends. In the usual one, `fuse`, a process called the emulator holds the disk in memory and answers each request when the model
+says, earlier by the floor, which is the time that the machine itself adds (`measure_floor`). `simulate` computes completions
+without a mount. `recover` removes the devices of processes that have died.
 """
 
 from tickdisk.device.backend import BACKENDS, default_backend, find_backend
 from tickdisk.device.clean import has_left, recover
+from tickdisk.device.cut import Cut, CutImage
 from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor, seconds_of_round
 from tickdisk.device.log import OPS, is_log, read_log
@@ -42,6 +44,8 @@ __all__ = [
     "OPS",
     "Bucket",
     "Cache",
+    "Cut",
+    "CutImage",
     "DeviceModel",
     "DeviceSetting",
     "DeviceStatus",

@@ -10,7 +10,7 @@ from tickdisk.foundation.errors import TickdiskError
 _LIMIT_S = 5.0
 
 
-def ask(path: Path, what: str, limit_s: float = _LIMIT_S, **arguments: Any) -> dict[str, Any]:
+def ask(path: Path, what: str, /, limit_s: float = _LIMIT_S, **arguments: Any) -> dict[str, Any]:
     """Sends a request to the emulator whose control socket is at `path`, and returns its reply.
 
     `what` is the name of the request, such as `set` or `status`, and `arguments` are its arguments (see `daemon.py`).

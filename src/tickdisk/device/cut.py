@@ -1,4 +1,7 @@
-"""The result of a power cut, and the end of a file system at it, which writes no data from the page cache afterwards."""
+"""The results of a power cut and of its image, and the end of a file system at a cut.
+
+The file system writes no data from the page cache afterwards.
+"""
 
 import fcntl
 import os
@@ -30,6 +33,22 @@ class Cut:
     recovers at its speed."""
     users: tuple[int, ...]
     """The pids of the processes that had files on the device open. These files give only errors now."""
+
+
+@dataclass(frozen=True)
+class CutImage:
+    """The image of a power cut, as `MountedDevice.image_of_cut` returns it."""
+
+    path: Path
+    """The file that has the content of the disk after the cut. Pages of zeroes are holes in it."""
+    cut_ns: int
+    """The time of the cut, in ns of CLOCK_MONOTONIC. Data that a program was promised before this time are in the image."""
+    pages_dropped: int
+    """Number of versions of 4 KiB pages that were written after the last flush and are not in the image."""
+    pages_kept: int
+    """Number of versions of 4 KiB pages that survived. Older versions of a page that survived are counted in neither number."""
+    held_ns: int
+    """Time for which writes and flushes of the device waited at the time of the cut, in ns."""
 
 
 def force_down(mount_point: Path) -> None:

@@ -8,7 +8,9 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,22 +77,35 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
     except OSError:  # The files of a tree may have taken every descriptor. The device's users must not lose it because of that.
         time.sleep(_LOOK_S)
         return True
-    with connection:
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError), connection:
+        # The client may be gone, or not speak this protocol.
         connection.settimeout(_LOOK_S)
+        with connection.makefile("rb") as lines:
+            line = lines.readline()
+        if not line.endswith(b"\n"):
+            return True  # The client died before its request was complete.
+        request = json.loads(line)
+        what = request.pop("do")
+        if what == "image":  # Writing an image takes long, and other orders must not wait for it.
+            threading.Thread(target=_write_image, args=(disk, connection.dup(), request)).start()
+            return True
+        connection.sendall(json.dumps(_answer(disk, what, request, awake=awake)).encode() + b"\n")
+        return bool(what != "quit")
+    return True
+
+
+def _write_image(disk: _native.Disk, connection: socket.socket, arguments: dict[str, Any]) -> None:
+    """Writes an image of a power cut into the empty file that the client made, and removes the file if the client is gone."""
+    with connection:
+        reply = _answer(disk, "image", arguments, awake=False)
         try:
-            with connection.makefile("rb") as lines:
-                line = lines.readline()
-            if not line.endswith(b"\n"):
-                return True  # The client died before its request was complete.
-            request = json.loads(line)
-            what = request.pop("do")
-            connection.sendall(json.dumps(_answer(disk, what, request, awake=awake)).encode() + b"\n")
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return True  # The client is gone, or it does not speak this protocol.
-    return bool(what != "quit")
+            connection.sendall(json.dumps(reply).encode() + b"\n")
+        except OSError:
+            with suppress(OSError, TypeError, KeyError):
+                Path(arguments["path"]).unlink()
 
 
-def _answer(  # noqa: PLR0911 - one answer a request
+def _answer(  # noqa: C901, PLR0911 - one answer a request
     disk: _native.Disk, what: str, arguments: dict[str, Any], *, awake: bool
 ) -> dict[str, Any]:
     try:
@@ -102,6 +117,11 @@ def _answer(  # noqa: PLR0911 - one answer a request
                 return {"armed_ns": disk.stall(**arguments)}
             case "cut":
                 return disk.cut(**arguments)
+            case "image":
+                return disk.image(**arguments)
+            case "load":
+                disk.load(**arguments)
+                return {}
             case "power_on":
                 number, effective_ns = disk.power_on()
                 return {"number": number, "effective_ns": effective_ns}
@@ -124,12 +144,16 @@ def _answer(  # noqa: PLR0911 - one answer a request
 
 
 def _cpu_ns() -> dict[str, int]:
-    """Returns the CPU time in ns of every thread except this one, by the thread's name (the first field of schedstat)."""
-    used: dict[str, int] = {}
+    """Returns the CPU time in ns of every thread of the device, by the thread's name (the first field of schedstat).
+
+    Threads that Python started, such as this one, have the name of the process and are left out.
+    """
+    own, used = Path("/proc/self/comm").read_text(encoding="ascii").strip(), dict[str, int]()
     for task in Path("/proc/self/task").iterdir():
-        if int(task.name) != os.getpid():
+        with suppress(FileNotFoundError, ProcessLookupError):  # The thread may have just ended.
             name = (task / "comm").read_text(encoding="ascii").strip()
-            used[name] = used.get(name, 0) + int((task / "schedstat").read_text(encoding="ascii").split()[0])
+            if name != own:
+                used[name] = used.get(name, 0) + int((task / "schedstat").read_text(encoding="ascii").split()[0])
     return used
 
 

@@ -1,5 +1,6 @@
 """A mounted device of the backend fuse, and the operations on it. Its subclasses in `tree` and `kernel_device` vary them."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from tickdisk.device import arrivals
 from tickdisk.device.backend import BACKENDS, Backend
 from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
-from tickdisk.device.cut import Cut, force_down
+from tickdisk.device.cut import Cut, CutImage, force_down
 from tickdisk.device.emulator import start_emulator
 from tickdisk.device.log import OPS
 from tickdisk.device.loop import LoopDevice, detach, device_path
@@ -19,6 +20,7 @@ from tickdisk.device.mounts import mount, unmount
 from tickdisk.device.record import DeviceRecord, ProcessIdentity
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole
 from tickdisk.foundation.process import Child, run
 
 MKFS = {
@@ -29,7 +31,7 @@ MKFS = {
 }
 LEAST_BYTES = {"ext4": 16 << 20, "xfs": 300 << 20, "btrfs": 109 << 20}
 """The size of the smallest device on which each program of MKFS makes a file system."""
-_CUT_STEP_S, _STEP_S, _WRITE_BACK_S = 1.0, 5.0, 60.0
+_CUT_STEP_S, _STEP_S, _WRITE_BACK_S, _IMAGE_S = 1.0, 5.0, 60.0, 600.0
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,15 @@ class MountedDevice:
         file_system = self._record.file_system
         if file_system is not None:
             run([*MKFS[file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[file_system][0])
-            mount(str(self.block_device), self._record.mount_point, file_system)
+            self._mount()
+
+    def _mount(self) -> None:
+        """Mounts the file system, if the device has one. An xfs with the same UUID may be mounted elsewhere.
+
+        This is so after a cut, when processes have files on the old xfs open, and after `restore`.
+        """
+        if (file_system := self._record.file_system) is not None:
+            mount(str(self.block_device), self._record.mount_point, file_system, "nouuid" if file_system == "xfs" else "")
 
     def leave(self) -> None:
         """Makes the emulator the owner of the device, so that the device stays when this process ends (`DeviceRecord.owner`).
@@ -204,8 +214,7 @@ class MountedDevice:
         raised.
         """
         record = self._record
-        if not record.volatile:
-            raise TickdiskError(f"device {self.name} is not volatile, so it loses nothing; bring it up with `--volatile`")
+        self._check_volatile()
         users = users_of(record)
         reply = ask(
             record.socket, "cut", limit_s=_WRITE_BACK_S, keep_share=keep_share, seed=seed
@@ -219,11 +228,76 @@ class MountedDevice:
         finally:
             # The power comes on even after a failure, so that a user who then mounts the device by hand finds its delays.
             number = ask(record.socket, "power_on")["number"]
-        if record.file_system is not None:
-            # The old xfs, with the same UUID, may still be mounted for processes that have its files open.
-            options = "nouuid" if record.file_system == "xfs" else ""
-            mount(str(self.block_device), record.mount_point, record.file_system, options)
+        self._mount()
         return Cut(**reply, number=number, users=tuple(users))
+
+    def _check_volatile(self) -> None:
+        self._check_cuts()
+        if not self._record.volatile:
+            raise TickdiskError(f"device {self.name} is not volatile, so it loses nothing; bring it up with `--volatile`")
+
+    def _check_cuts(self) -> None:
+        if not self.backend.abilities.cuts_power:
+            raise TickdiskError(f"device {self.name} of backend {self.backend.name} has no power to cut; take backend fuse")
+
+    def image_of_cut(self, path: Path, *, keep_share: float = 0.0, seed: int = 0) -> CutImage:
+        """Writes a file with what `cut` with the same arguments would leave now, while the device and its users go on.
+
+        The file at `path` appears when it is whole, and `restore` makes a device of it. Its folder should be in memory, because
+        the file is written and flushed while something is measured. It takes as much space as the pages of the device that
+        are not zero. Only one image of a device is written at a time, and a later one waits before its time of the cut.
+
+        If the device is not volatile, `keep_share` is not from 0 to 1, or the file cannot be written, TickdiskError is raised.
+        """
+        self._check_volatile()
+        with whole(path) as partial:
+            partial.touch()
+            arguments = {"path": str(partial.absolute()), "keep_share": keep_share, "seed": seed}
+            reply = ask(self._record.socket, "image", limit_s=_IMAGE_S, **arguments)
+        return CutImage(path=path, **reply)
+
+    def restore(self, image: Path) -> None:
+        """Gives the device the content of an image instead of its own, and mounts the file system, which recovers as after a cut.
+
+        The device must have the size of the image and be brought up with its kind of file system, and nobody may use it. The
+        model in force begins at rest, and the file system recovers at its speed. All content is durable. `block_device` may be
+        another one afterwards.
+
+        If the backend cannot be cut, the image is not there or has another size, or the file system is in use, TickdiskError is
+        raised, and the device stays as it was. It is also raised if a bare block device is in use, which then goes when it is
+        closed, so that the call can be made again. If the image cannot be read to its end, or the file system does not recover,
+        TickdiskError is raised, and the device has to be taken down.
+        """
+        self._check_cuts()
+        try:
+            file = image.open("rb")
+        except OSError as error:
+            raise TickdiskError(f"cannot read the image {image}: {error.strerror}; give a file of `image_of_cut`") from error
+        with file:  # An image on the device itself keeps the device in use.
+            size_bytes = os.fstat(file.fileno()).st_size
+            if size_bytes != self.size_bytes:
+                sizes = f"{size_bytes} bytes, and device {self.name} has {self.size_bytes}"
+                raise TickdiskError(f"image {image} has {sizes}; bring up a device of the image's size")
+            self._give_up_unused()
+        try:
+            ask(self._record.socket, "load", limit_s=_IMAGE_S, path=str(image.absolute()))
+            self._attach()
+        finally:
+            ask(self._record.socket, "power_on")
+        self._mount()
+
+    def _give_up_unused(self) -> None:
+        """Unmounts the file system and detaches the loop device. If a process uses one of them, TickdiskError is raised."""
+        record = self._record
+        if record.file_system is not None:
+            self._unmount_unused()
+        if self._loop is not None:
+            self._loop.close()
+            self._loop = None
+        if record.loop is not None and not detach(record.loop, record.mark, _STEP_S):
+            raise TickdiskError(f"{self.block_device} is in use; end the processes that use it")
+        record.loop = None
+        record.save()
 
     def _attach_anew(self, patience_s: float) -> None:
         """Gives up the file system and the loop device that were used before a power cut, and attaches a new loop device."""
@@ -246,12 +320,15 @@ class MountedDevice:
 
     def remount(self) -> None:
         """Mounts the file system anew, so that its page cache is cold. If a process uses it, TickdiskError is raised."""
-        if not unmount(self.mount_point, self._unmount_limit_s(), lazily=False):
-            users = ", ".join(str(pid) for pid in users_of(self._record)) or "unknown"
-            raise TickdiskError(f"{self.mount_point} is in use by process {users}; end it before the remount")
+        self._unmount_unused()
         if self._loop is None:  # The file system was the last user of the loop device, so the kernel has detached it.
             self._attach()
-        mount(str(self.block_device), self.mount_point, str(self._record.file_system))
+        self._mount()
+
+    def _unmount_unused(self) -> None:
+        if not unmount(self.mount_point, self._unmount_limit_s(), lazily=False):
+            users = ", ".join(str(pid) for pid in users_of(self._record)) or "unknown"
+            raise TickdiskError(f"{self.mount_point} is in use by process {users}; end it first")
 
     def down(self) -> bool:
         """Removes the device, whatever its state is, and returns whether all of it is gone.

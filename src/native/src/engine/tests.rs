@@ -122,6 +122,88 @@ fn a_cut_in_the_middle_loses_nothing_that_was_flushed() {
     }
 }
 
+/// Images are taken while a writer flushes after each round. Each page of an image then holds a number that was written before the
+/// image, and no older one than the last that a flush had saved. The writer notices nothing.
+#[test]
+fn an_image_in_the_middle_has_what_was_flushed_and_the_device_goes_on() {
+    const PAGES: u64 = 2048;
+    let path = std::env::temp_dir().join(format!("tickdisk-engine-{}", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    let (engine, threads) = Engine::start(8 << 20, None, true).unwrap();
+    engine.set(latency(20_000), Setting::default());
+    let (power, ends) = (engine.open(), Arc::new(AtomicBool::new(false)));
+    let writer = {
+        let (engine, ends) = (Arc::clone(&engine), Arc::clone(&ends));
+        thread::spawn(move || {
+            let (sender, receiver) = channel();
+            let mut rounds = Vec::new(); // of each round from number 1 on, when it began and when it was saved
+            while !ends.load(Ordering::Relaxed) {
+                let (number, began_ns) = (rounds.len() as u64 + 1, now_ns());
+                for page in 0..PAGES {
+                    engine.write(power, page * 4096, &number.to_le_bytes(), Tell(sender.clone()));
+                }
+                engine.submit(power, Op::Flush, 0, 0, Tell(sender.clone()));
+                assert!((0..=PAGES).all(|_| receiver.recv_timeout(SOON).unwrap() > 0));
+                rounds.push((began_ns, now_ns()));
+            }
+            rounds
+        })
+    };
+    let images: Vec<_> = (0..10u64)
+        .map(|seed| {
+            thread::sleep(Duration::from_micros(500 + 1370 * seed));
+            file.set_len(0).unwrap();
+            let image = engine.image(&file, if seed % 2 == 0 { 0.0 } else { 0.5 }, seed).unwrap().unwrap();
+            let mut bytes = vec![0; 8 << 20];
+            std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
+            let numbers: Vec<u64> = bytes.chunks(4096).map(|page| u64::from_le_bytes(page[..8].try_into().unwrap())).collect();
+            (image, numbers)
+        })
+        .collect();
+    ends.store(true, Ordering::Relaxed);
+    let rounds = writer.join().unwrap();
+    for (image, numbers) in images {
+        let saved = rounds.iter().filter(|(_, saved_ns)| *saved_ns < image.at_ns).count() as u64;
+        let begun = rounds.iter().filter(|(began_ns, _)| *began_ns <= image.at_ns).count() as u64;
+        assert!(numbers.iter().all(|number| (saved..=begun).contains(number)), "{saved} to {begun}: {numbers:?}");
+    }
+    let last = rounds.len() as u64;
+    assert!((0..PAGES).all(|page| engine.memory.read(page * 4096, 8) == last.to_le_bytes()));
+    assert_eq!(engine.status().unflushed_pages, Some(0));
+    end(&engine, threads);
+}
+
+#[test]
+fn a_cut_in_the_middle_of_an_image_changes_nothing_in_it() {
+    let path = std::env::temp_dir().join(format!("tickdisk-cut-{}", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    let (engine, threads) = Engine::start(32 << 20, None, true).unwrap();
+    let (sender, _receiver) = channel();
+    for number in [1u8, 2] {
+        for page in 0..8192 {
+            engine.write(engine.open(), page * 4096, &[number; 4096], Tell(sender.clone()));
+        }
+        if number == 1 {
+            engine.submit(engine.open(), Op::Flush, 0, 0, Tell(sender.clone()));
+        }
+    }
+    let imaging = {
+        let (engine, file) = (Arc::clone(&engine), file.try_clone().unwrap());
+        thread::spawn(move || engine.image(&file, 1.0, 0).unwrap().unwrap())
+    };
+    while file.metadata().unwrap().len() == 0 {} // The file gets its length after the instant of the image.
+    let cut = engine.cut(0.0, 0).unwrap();
+    assert_eq!((cut.versions.dropped, engine.memory.read(0, 32 << 20)), (8192, vec![1; 32 << 20]));
+    let image = imaging.join().unwrap();
+    assert!(image.at_ns < cut.at_ns);
+    let mut bytes = vec![0; 32 << 20];
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 2));
+    end(&engine, threads);
+}
+
 #[test]
 fn a_request_arrives_when_it_was_issued() {
     let mut state = State::new(Parameters::default());

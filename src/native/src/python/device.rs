@@ -1,5 +1,6 @@
 //! The bindings with which Python mounts the emulated device and runs its model in simulated time.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -107,17 +108,44 @@ impl Disk {
     /// the `CLOCK_MONOTONIC` time of the cut in ns (`cut_ns`). Raises `ValueError` if `keep_share` is not from 0 to 1 or the
     /// device is not volatile.
     fn cut<'py>(&self, py: Python<'py>, keep_share: f64, seed: u64) -> PyResult<Bound<'py, PyDict>> {
-        if !(0.0..=1.0).contains(&keep_share) {
-            return Err(PyValueError::new_err(format!("a share of {keep_share} is not from 0 to 1")));
-        }
-        let cut = py.detach(|| realtime::with(|| self.engine.cut(keep_share, seed)));
-        let cut = cut.ok_or_else(|| PyValueError::new_err("the device is not volatile, so it has nothing to lose"))?;
+        check_share(keep_share)?;
+        let cut = py.detach(|| realtime::with(|| self.engine.cut(keep_share, seed))).ok_or_else(not_volatile)?;
         let dict = PyDict::new(py);
         dict.set_item("pages_dropped", cut.versions.dropped)?;
         dict.set_item("pages_kept", cut.versions.kept)?;
         dict.set_item("requests_failed", cut.requests_failed)?;
         dict.set_item("cut_ns", cut.at_ns)?;
         Ok(dict)
+    }
+
+    /// Writes into the empty file at `path` the disk as a `cut` now would leave it, while the device goes on.
+    ///
+    /// Pages of zeroes are holes. Returns a dict with the numbers of versions that the cut would drop and keep (`pages_dropped`,
+    /// `pages_kept`), the `CLOCK_MONOTONIC` time of the cut in ns (`cut_ns`), and the time in ns for which changes of the disk
+    /// waited then (`held_ns`). Raises `ValueError` if `keep_share` is not from 0 to 1 or the device is not volatile, and
+    /// `OSError` if the file does not exist or cannot be written.
+    fn image<'py>(&self, py: Python<'py>, path: PathBuf, keep_share: f64, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        check_share(keep_share)?;
+        let image = py.detach(|| {
+            let file = File::options().write(true).open(path)?;
+            self.engine.image(&file, keep_share, seed).transpose()
+        });
+        let image = image?.ok_or_else(not_volatile)?;
+        let dict = PyDict::new(py);
+        dict.set_item("pages_dropped", image.versions.dropped)?;
+        dict.set_item("pages_kept", image.versions.kept)?;
+        dict.set_item("cut_ns", image.at_ns)?;
+        dict.set_item("held_ns", image.held_ns)?;
+        Ok(dict)
+    }
+
+    /// Replaces the content of the disk, which nobody may use, by the image in the file at `path`.
+    ///
+    /// The device answers at once until `power_on`. Raises `OSError` if the file cannot be read or has another size than the
+    /// disk.
+    fn load(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.engine.load(&File::open(path)?))?;
+        Ok(())
     }
 
     /// Puts the device that was last set in force again, at rest. Returns the setting's number and the `CLOCK_MONOTONIC` time in
@@ -164,6 +192,15 @@ impl Disk {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.mounted.lock().close())?)
     }
+}
+
+fn check_share(keep_share: f64) -> PyResult<()> {
+    let is_share = (0.0..=1.0).contains(&keep_share);
+    is_share.then_some(()).ok_or_else(|| PyValueError::new_err(format!("a share of {keep_share} is not from 0 to 1")))
+}
+
+fn not_volatile() -> PyErr {
+    PyValueError::new_err("the device is not volatile, so it has nothing to lose")
 }
 
 /// Computes when the model with these `parameters` completes each request, and writes these times in ns into `completions_ns`.
