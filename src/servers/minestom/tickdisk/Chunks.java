@@ -7,6 +7,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
+import net.minestom.server.coordinate.CoordConversion;
 import net.minestom.server.coordinate.Point;
 import net.minestom.server.entity.Player;
 import net.minestom.server.event.Event;
@@ -16,6 +17,7 @@ import net.minestom.server.event.player.PlayerChunkUnloadEvent;
 import net.minestom.server.instance.Chunk;
 import net.minestom.server.instance.Instance;
 import net.minestom.server.instance.anvil.AnvilLoader;
+import net.minestom.server.instance.block.Block;
 
 /**
  * Chunks saves the chunks that changed, and unloads those that no player sees any more.
@@ -25,6 +27,7 @@ import net.minestom.server.instance.anvil.AnvilLoader;
  */
 final class Chunks {
 	private final Instance instance;
+	private final Loader loader;
 	private final int radius;
 	private final Set<Chunk> changed = ConcurrentHashMap.newKeySet();
 	private final Map<Chunk, CompletableFuture<Void>> saving = new ConcurrentHashMap<>();
@@ -35,6 +38,8 @@ final class Chunks {
 	/** Loader reads and writes the chunks of a world, and counts those that are not stored. They stay empty. */
 	static final class Loader extends AnvilLoader {
 		private final Recorder recorder;
+		/** The chunks that were not stored, or could not be read. */
+		private final Set<Long> missing = ConcurrentHashMap.newKeySet();
 
 		Loader(Path map, Recorder recorder) {
 			super(map);
@@ -45,6 +50,9 @@ final class Chunks {
 		public Chunk loadChunk(Instance instance, int x, int z) {
 			Chunk chunk = super.loadChunk(instance, x, z);
 			if (chunk == null) recorder.generated();
+			long index = CoordConversion.chunkIndex(x, z);
+			if (chunk == null) missing.add(index);
+			else missing.remove(index);
 			return chunk;
 		}
 
@@ -56,8 +64,9 @@ final class Chunks {
 		public void unloadChunk(Chunk chunk) {}
 	}
 
-	Chunks(Instance instance, int radius, EventNode<Event> events) {
+	Chunks(Instance instance, Loader loader, int radius, EventNode<Event> events) {
 		this.instance = instance;
+		this.loader = loader;
 		this.radius = radius;
 		events.addListener(InstanceBlockUpdateEvent.class, event -> changed.add(instance.getChunkAt(event.getBlockPosition())));
 		events.addListener(PlayerChunkUnloadEvent.class, event -> {
@@ -74,6 +83,18 @@ final class Chunks {
 	/** Says that a player has arrived, or will not come. */
 	void arrived(Player player) {
 		targets.remove(player);
+	}
+
+	/**
+	 * Returns the block at a position when its chunk is loaded, or null if there is no stored chunk that can be read. A chunk that no player
+	 * sees is unloaded again.
+	 */
+	CompletableFuture<Block> look(Point position) {
+		return instance.loadChunk(position).thenApply(chunk -> {
+			left.add(chunk);
+			boolean isMissing = loader.missing.contains(CoordConversion.chunkIndex(chunk.getChunkX(), chunk.getChunkZ()));
+			return isMissing ? null : chunk.getBlock(position);
+		});
 	}
 
 	/** Saves all chunks that changed, in virtual threads. It is complete when these and all earlier saves are. */
