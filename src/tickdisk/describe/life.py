@@ -47,12 +47,19 @@ _ACTIONS = table_entry(
     SCHEMAS["actions"],
     {
         "player": "The name of the player.",
-        "action": "The kind of action: join, walk, teleport, place, dig, ping, marker, burn or leave.",
+        "action": "The kind of action: join, walk, teleport, place, dig, ping, marker, burn, look or leave.",
         "due_ns": "The time at which the player trace wants the action to begin.",
         "issued_ns": "The time at which the client began the action. It is null if the client never did.",
         "completed_ns": "The time at which the client saw that the action was completed. It is null if it was not.",
         "outcome": "The end of the action: completed, timed_out or failed.",
         "detail": "A remark of the client, such as the reason of a failure. It may be empty.",
+        "x": "The position of the block that was placed, dug or looked at. It is null for other actions.",
+        "y": "The same, upwards.",
+        "z": "The same, along z.",
+        "seen": (
+            "The block that a look saw: placed (a block of the kind that players place), air or other. It is null for other actions, "
+            "and for a look that was not completed."
+        ),
     },
 )
 

@@ -21,6 +21,8 @@ _MAGIC = b"PAR1"
 """The first and the last bytes of a Parquet file."""
 _VERSIONS = {"replay": 1}
 """Versions of the schemas that do not have the version `SCHEMA_VERSION`."""
+_NEW_COLUMNS = {"requests": ("storing",), "actions": ("x", "y", "z", "seen")}
+"""Nullable columns that files of the same version may lack, because the tables did not always have them, in their order."""
 _LACKS = "lacks"
 """Key of the metadata that say what the requests of a file lack."""
 
@@ -36,7 +38,17 @@ SCHEMAS: dict[str, pa.Schema] = {
     "saves": _schema(begin_ns="int", end_ns="int"),
     "pauses": _schema(name="word", begin_ns="int", end_ns="int"),
     "actions": _schema(
-        player="word", action="word", due_ns="int", issued_ns="int?", completed_ns="int?", outcome="word", detail="text"
+        player="word",
+        action="word",
+        due_ns="int",
+        issued_ns="int?",
+        completed_ns="int?",
+        outcome="word",
+        detail="text",
+        x="int?",
+        y="int?",
+        z="int?",
+        seen="word?",
     ),
     "device": _schema(
         seq="int",
@@ -228,10 +240,11 @@ def unreadable(path: Path, error: Exception) -> str:
 
 def _with_new_columns(name: str, arrow: pa.Table) -> pa.Table:
     """Returns a table with the columns that tables did not always have. They are null where the table lacks them."""
-    if name != "requests" or "storing" in arrow.column_names:
-        return arrow
-    field = SCHEMAS[name].field("storing")
-    return arrow.add_column(SCHEMAS[name].get_field_index("storing"), field, pa.nulls(len(arrow), field.type))
+    for column in _NEW_COLUMNS.get(name, ()):
+        if column not in arrow.column_names:
+            field = SCHEMAS[name].field(column)
+            arrow = arrow.add_column(SCHEMAS[name].get_field_index(column), field, pa.nulls(len(arrow), field.type))
+    return arrow
 
 
 def frame(name: str, arrow: pa.Table) -> pd.DataFrame:

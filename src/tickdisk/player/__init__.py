@@ -2,18 +2,23 @@
 
 A trace is a file with one action of one player per line, each with its due time (`Event`, `write_trace`, `read_trace`).
 `BEHAVIOURS` has the behaviours that experiments name, such as `roam`. `start_players` starts the clients, and `read_actions`
-reads what became of each action.
+reads what became of each action. After `build`, `placed_blocks` says where blocks were placed and which of them the server
+acknowledged, and in a later life players can look whether they are still there (`look_around`, `looks`).
 """
 
 from tickdisk.player.behaviour import BEHAVIOURS, Acts
-from tickdisk.player.drive import ACTIONS, STATUS, TIMEOUT_S, binary, read_actions, start_players
+from tickdisk.player.drive import ACTIONS, AIR, OTHER, PLACED, STATUS, TIMEOUT_S, binary, read_actions, start_players
+from tickdisk.player.edits import look_around, looks, placed_blocks
 from tickdisk.player.explore import Phase
 from tickdisk.player.status import ClientStatus, read_status
 from tickdisk.player.trace import Event, player_name, roam, write_trace
 
 __all__ = [
     "ACTIONS",
+    "AIR",
     "BEHAVIOURS",
+    "OTHER",
+    "PLACED",
     "STATUS",
     "TIMEOUT_S",
     "Acts",
@@ -21,6 +26,9 @@ __all__ = [
     "Event",
     "Phase",
     "binary",
+    "look_around",
+    "looks",
+    "placed_blocks",
     "player_name",
     "read_actions",
     "read_status",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tickdisk.player.edits import build
 from tickdisk.player.explore import Phase, explore
 from tickdisk.player.trace import Event, Place, join_burst, roam
 
@@ -24,6 +25,10 @@ def _roam(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds
     return Acts(roam(places, seed=seed, seconds=seconds, **{name: design[name] for name in _ROAMING if name in design}))
 
 
+def _build(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
+    return Acts(build(places, seed=seed, seconds=seconds, **{name: design[name] for name in _ROAMING if name in design}))
+
+
 def _join_burst(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
     del seed
     burst_s = design["burst_s"]
@@ -37,6 +42,7 @@ def _explore(places: Sequence[Place], design: Mapping[str, Any], seed: int, seco
 
 BEHAVIOURS: Mapping[str, Callable[[Sequence[Place], Mapping[str, Any], int, float], Acts]] = {
     "roam": _roam,
+    "build": _build,
     "join_burst": _join_burst,
     "explore": _explore,
 }

@@ -18,6 +18,10 @@ _BINARIES = {"luanti": "tickdisk-players", "bedrock": "tickdisk-players-bedrock"
 """Programs of the clients in the folder `build`, by driver."""
 _COLUMNS = table.SCHEMAS["actions"]
 _OUTCOMES = ("completed", "timed_out", "failed")
+_TIMES = ("due_ns", "issued_ns", "completed_ns")
+_AXES = ("x", "y", "z")
+PLACED, AIR, OTHER = "placed", "air", "other"
+"""What a look sees: a block of the kind that players place, air, or another block."""
 
 
 def binary(driver: str) -> Path:
@@ -68,8 +72,10 @@ def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
     """Reads what became of each action of a player trace, from the file `ACTIONS` that the clients wrote.
 
     Returns the actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (null if that did not
-    happen), outcome (completed, timed_out or failed), and detail (a remark in words). Times are ns of CLOCK_MONOTONIC. Raises
-    TickdiskError if a line is not a record, or if there are not `expected` records, one for each line of the trace.
+    happen), outcome (completed, timed_out or failed), detail (a remark in words), x, y and z (the block that was placed, dug or
+    looked at, and null for other actions), and seen (`PLACED`, `AIR` or `OTHER` for a look that was completed, and null
+    otherwise). Times are ns of CLOCK_MONOTONIC. Raises TickdiskError if a line is not a record, or if there are not `expected`
+    records, one for each line of the trace.
     """
     try:
         lines = raw_path.read_text(encoding="utf-8").splitlines()
@@ -89,7 +95,7 @@ def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
     if len(records) != expected:
         raise TickdiskError(f"{raw_path}: {len(records)} records for {expected} lines of the trace; run again")
     frame = pd.DataFrame(records, columns=_COLUMNS.names)
-    for name in ("due_ns", "issued_ns", "completed_ns"):
+    for name in (*_TIMES, *_AXES):
         # Through objects: as floats these times would lose nanoseconds after 104 days of uptime.
         frame[name] = pd.array([record[name] for record in records], dtype="Int64" if _COLUMNS.field(name).nullable else "int64")
     return frame.sort_values("due_ns", kind="stable", ignore_index=True)
@@ -102,8 +108,10 @@ def _record(line: str) -> dict[str, Any] | None:
         return None
     if not isinstance(record, dict) or set(record) != set(_COLUMNS.names) or record["outcome"] not in _OUTCOMES:
         return None
-    times = [record[name] for name in ("due_ns", "issued_ns", "completed_ns")]
-    known = type(times[0]) is int and all(time is None or type(time) is int for time in times)
-    consistent = (times[2] is not None) == (record["outcome"] == "completed")
+    times, axes, seen = [record[name] for name in _TIMES], [record[name] for name in _AXES], record["seen"]
+    whole = all(value is None or type(value) is int for value in (*times, *axes))
+    known = whole and times[0] is not None and axes.count(None) in (0, len(axes)) and seen in (None, PLACED, AIR, OTHER)
+    completed = record["outcome"] == "completed"
+    consistent = (times[2] is not None) == completed and (seen is not None) == (completed and record["action"] == "look")
     texts = all(isinstance(record[name], str) for name in ("player", "action", "detail"))
     return record if known and consistent and texts else None

@@ -68,25 +68,79 @@ def roam(
     of these periods, which are those of one player, are drawn from the seed. Player N begins at `places[N]`, and teleports use
     the places after those. Raises TickdiskError if the world has too few places, or if a period is not positive.
     """
+    events, visits = rounds(
+        places,
+        seed=seed,
+        players=players,
+        seconds=seconds,
+        teleport_period_s=teleport_period_s,
+        ping_period_s=ping_period_s,
+        join_period_s=join_period_s,
+    )
+    for visit in visits:
+        dues = every(visit.rng, edit_period_s, visit.stays[0].start_ns + _S, ns_of(seconds))
+        events += _edits(visit.player, dues, visit.stays)
+    return sorted(events)
+
+
+@dataclass(frozen=True)
+class Stay:
+    """The time from the due time of one join or teleport of a player to that of its next teleport, or of its leave."""
+
+    start_ns: int
+    end_ns: int
+    place: Place
+    """The place of the world to which the player comes."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Everything that is planned for one player between its join and its leave, apart from edits."""
+
+    player: str
+    stays: Sequence[Stay]
+    rng: np.random.Generator
+    """The player's own random numbers, from which its edits can be drawn."""
+
+
+def rounds(
+    places: Sequence[Place],
+    *,
+    seed: int,
+    players: int,
+    seconds: float,
+    teleport_period_s: float,
+    ping_period_s: float,
+    join_period_s: float,
+    beside_nodes: int = 0,
+) -> tuple[list[Event], list[Visit]]:
+    """Makes a trace in which players join, walk, teleport, ping and leave as in `roam`, and returns it with the stays of each.
+
+    A player teleports `beside_nodes` to the east of a place. If that is above 0, it walks along z and so never comes nearer.
+    Raises TickdiskError if the world has too few places, or if a period is not positive.
+    """
     end_ns = ns_of(seconds)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(players)]
     joins = [Event(ns_of(join_period_s * number), player_name(number), "join") for number in range(players)]
     events = [*joins, *(Event(end_ns, join.player, "leave") for join in joins)]
     moves: list[Event] = []
     for join, rng in zip(joins, rngs, strict=True):
-        start_ns, yaw = join.due_ns + _S, int(rng.integers(360))
-        moves += [Event(due, join.player, "teleport") for due in _every(rng, teleport_period_s, start_ns, end_ns)]
-        events += [Event(due, join.player, "ping") for due in _every(rng, ping_period_s, start_ns, end_ns)]
-        for turn, due in enumerate(_every(rng, _WALK_TURN_S, start_ns, end_ns)):
+        start_ns, yaw = join.due_ns + _S, 0 if beside_nodes else int(rng.integers(360))
+        moves += [Event(due, join.player, "teleport") for due in every(rng, teleport_period_s, start_ns, end_ns)]
+        events += [Event(due, join.player, "ping") for due in every(rng, ping_period_s, start_ns, end_ns)]
+        for turn, due in enumerate(every(rng, _WALK_TURN_S, start_ns, end_ns)):
             direction = (("yaw_degrees", (yaw + 180 * turn) % 360), ("speed_nodes_per_s", _WALK_NODES_PER_S))
             events.append(Event(due, join.player, "walk", direction))
     _require(places, players + len(moves), f"{players} spawns and {len(moves)} teleports")
-    moves = [replace(move, parameters=axes(place)) for move, place in zip(sorted(moves), places[players:], strict=False)]
-    for join, rng, spawn in zip(joins, rngs, places, strict=False):
-        stays = [replace(join, parameters=axes(spawn)), *(move for move in moves if move.player == join.player)]
-        dues = _every(rng, edit_period_s, join.due_ns + _S, end_ns)
-        events += _edits(dues, stays, end_ns)
-    return sorted(events + moves)
+    arrivals = list(zip([*joins, *sorted(moves)], places, strict=False))
+    events += [replace(move, parameters=axes((x + beside_nodes, y, z))) for move, (x, y, z) in arrivals[players:]]
+    visits = []
+    for join, rng in zip(joins, rngs, strict=True):
+        own = [(event.due_ns, place) for event, place in arrivals if event.player == join.player]
+        ends = [*(start_ns for start_ns, _ in own[1:]), end_ns]
+        stays = [Stay(start_ns, stay_end_ns, place) for (start_ns, place), stay_end_ns in zip(own, ends, strict=True)]
+        visits.append(Visit(join.player, stays, rng))
+    return events, visits
 
 
 def join_burst(
@@ -116,16 +170,15 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
     return len(lines)
 
 
-def _edits(dues: Sequence[int], stays: Sequence[Event], end_ns: int) -> Iterator[Event]:
+def _edits(player: str, dues: Sequence[int], stays: Sequence[Stay]) -> Iterator[Event]:
     """Yields place and dig where a player stays, which is air in every world. The dig comes before the next stay."""
-    ends = [*(stay.due_ns for stay in stays[1:]), end_ns]
     for due in dues:
-        stay, stay_end_ns = next((stay, end) for stay, end in zip(stays, ends, strict=True) if due < end)
-        yield Event(due, stay.player, "place", stay.parameters)
-        yield Event(due + min(ns_of(DIG_AFTER_S), (stay_end_ns - due) // 2), stay.player, "dig", stay.parameters)
+        stay = next(stay for stay in stays if due < stay.end_ns)
+        yield Event(due, player, "place", axes(stay.place))
+        yield Event(due + min(ns_of(DIG_AFTER_S), (stay.end_ns - due) // 2), player, "dig", axes(stay.place))
 
 
-def _every(rng: np.random.Generator, period_s: float, start_ns: int, end_ns: int) -> list[int]:
+def every(rng: np.random.Generator, period_s: float, start_ns: int, end_ns: int) -> list[int]:
     """Returns due times one period apart in [start, end), with a random phase. Raises TickdiskError unless it is above 0."""
     if period_s <= 0:
         raise TickdiskError(f"a period of {period_s:g} s is not possible; give a time above zero")

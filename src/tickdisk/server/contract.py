@@ -30,7 +30,7 @@ from tickdisk.server.world import (
 _ACTION_DELAY = "action_delay_ms"
 """Name of the file beside the record of the probe from which a server takes how long it holds back its answers."""
 DataType = Literal["terrain", "player", "npc", "other"]
-Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "leave"]
+Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "leave"]
 
 
 @dataclass(frozen=True)

@@ -122,12 +122,21 @@ func (f *fakeServer) handle(p *fakePeer, data []byte) {
 		text := r.wideText()
 		var to [3]float32
 		var number int
+		var node play.Node
 		if _, err := fmt.Sscanf(text, "/tickdisk_teleport %g %g %g", &to[0], &to[1], &to[2]); err == nil {
 			if to[1] < 0 {
 				reply(message(toClientChatMessage).u8(1).u8(0).wideText("").wideText("-!- too deep"))
 				return
 			}
 			f.move(p, to)
+		} else if _, err := fmt.Sscanf(text, "/tickdisk_look %d %d %d", &node[0], &node[1], &node[2]); err == nil {
+			said := fmt.Sprintf("look %d %d %d other default:dirt", node[0], node[1], node[2])
+			if node[1] > 100 {
+				said = "-!- no terrain is stored there"
+			}
+			f.after(delay, func() {
+				p.Send(0, true, message(toClientChatMessage).u8(1).u8(0).wideText("").wideText(said).data, monotonic.Now())
+			})
 		} else if _, err := fmt.Sscanf(text, "/tickdisk_ping %d", &number); err == nil {
 			reply(message(toClientChatMessage).u8(1).u8(0).wideText("").wideText("pong 999"))
 			f.after(delay, func() {
@@ -244,6 +253,8 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 {"due_ns":0,"player":"p0","action":"place","parameters":{"x":1000,"y":80,"z":8}}
 {"due_ns":0,"player":"p0","action":"dig","parameters":{}}
 {"due_ns":0,"player":"p0","action":"ping","parameters":{}}
+{"due_ns":0,"player":"p0","action":"look","parameters":{"x":1000,"y":79,"z":-8}}
+{"due_ns":0,"player":"p0","action":"look","parameters":{"x":1000,"y":101,"z":-8}}
 {"due_ns":0,"player":"p0","action":"teleport","parameters":{"x":0,"y":-9,"z":0}}
 {"due_ns":0,"player":"p0","action":"leave","parameters":{}}
 {"due_ns":0,"player":"p0","action":"ping","parameters":{}}
@@ -266,6 +277,8 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 		{trace.Place, report.Completed, true, "the node's block arrived"},
 		{trace.Dig, report.Completed, true, "the node's update arrived"},
 		{trace.Ping, report.Completed, true, ""},
+		{trace.Look, report.Completed, true, "default:dirt"},
+		{trace.Look, report.Failed, false, "the server rejected the command: no terrain is stored there"},
 		{trace.Teleport, report.Failed, false, "the server rejected the command: too deep"},
 		{trace.Leave, report.Completed, false, "the server announced the leave"},
 		{trace.Ping, report.Failed, false, "not issued: the player is not in the game: it has left"},
@@ -281,6 +294,9 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 		if i > 0 && got.IssuedNS != nil && p0[i-1].CompletedNS != nil && *got.IssuedNS < *p0[i-1].CompletedNS {
 			t.Errorf("%s was issued before the action before it was complete", got.Kind)
 		}
+	}
+	if look := p0[6]; look.Seen == nil || *look.Seen != report.Other || *look.X != 1000 || *look.Y != 79 || *look.Z != -8 {
+		t.Errorf("the look is %+v", look)
 	}
 	if result.Players != 2 || result.Network.ConnectionErrors != 0 || result.Network.BlocksReceived != 27*3+3 {
 		t.Errorf("%d players, %d blocks, %d connection errors", result.Players, result.Network.BlocksReceived, result.Network.ConnectionErrors)

@@ -39,6 +39,11 @@ func (p *player) issue(action trace.Action, nowNS int64) {
 		}
 		p.current.node = p.nodeOr(action, func() Node { return *p.lastPlaced })
 		p.connection.Dig(p.current.node, p.stance, nowNS)
+	case trace.Look:
+		p.current.node = NodeAt(action.Vector())
+		at := fmt.Sprintf("%d %d %d", p.current.node[0], p.current.node[1], p.current.node[2])
+		p.current.answer = "look " + at
+		p.connection.Command("tickdisk_look "+at, nowNS)
 	case trace.Leave:
 		p.state, p.left, p.nextRepeatNS = leaving, p.session.leaves(p.name), nowNS+leaveRepeatNS
 		p.connection.Leave(nowNS)
@@ -73,6 +78,18 @@ func (p *player) nodeOr(action trace.Action, other func() Node) Node {
 		return NodeAt(action.Vector())
 	}
 	return other()
+}
+
+// looked ends a look with the server's answer after its position: what is there, in the words of report.Seen, and the block's name.
+func (p *player) looked(answer string) {
+	var seen report.Seen
+	var name string
+	if count, _ := fmt.Sscan(answer, &seen, &name); count < 2 || seen != report.Placed && seen != report.Air && seen != report.Other {
+		p.fail(p.receivedNS, "the server's answer says nothing that the client knows:"+answer)
+		return
+	}
+	p.current.seen = &seen
+	p.complete(p.receivedNS, name)
 }
 
 func (p *player) begin(action trace.Action, nowNS int64) {
@@ -119,10 +136,14 @@ func (p *player) finish(outcome report.Outcome, completedNS *int64, endedNS int6
 	done := p.current
 	p.current = nil
 	p.idleSinceNS = endedNS
-	p.session.records.Write(report.Record{
+	record := report.Record{
 		Player: p.name, Kind: done.action.Kind, DueNS: p.session.config.StartNS + done.action.DueNS, IssuedNS: &done.issuedNS,
-		CompletedNS: completedNS, Outcome: outcome, Detail: detail,
-	}, endedNS)
+		CompletedNS: completedNS, Outcome: outcome, Detail: detail, Seen: done.seen,
+	}
+	if isAboutNode(done.action) {
+		record.X, record.Y, record.Z = &done.node[0], &done.node[1], &done.node[2]
+	}
+	p.session.records.Write(record, endedNS)
 }
 
 func (p *player) complete(atNS int64, detail string) { p.finish(report.Completed, &atNS, atNS, detail) }
@@ -161,8 +182,17 @@ func (p *player) progress() string {
 // neverIssued records an action for which nothing was sent.
 func (p *player) neverIssued(action trace.Action, nowNS int64, reason string) {
 	p.idleSinceNS = nowNS
-	p.session.records.Write(report.Record{
+	record := report.Record{
 		Player: p.name, Kind: action.Kind, DueNS: p.session.config.StartNS + action.DueNS, Outcome: report.Failed,
 		Detail: "not issued: " + reason,
-	}, nowNS)
+	}
+	if isAboutNode(action) && action.Has("x") {
+		node := NodeAt(action.Vector())
+		record.X, record.Y, record.Z = &node[0], &node[1], &node[2]
+	}
+	p.session.records.Write(record, nowNS)
+}
+
+func isAboutNode(action trace.Action) bool {
+	return action.Kind == trace.Place || action.Kind == trace.Dig || action.Kind == trace.Look
 }

@@ -39,7 +39,8 @@ type fakeConnection struct {
 }
 
 var allKinds = []trace.Kind{
-	trace.Join, trace.Walk, trace.Teleport, trace.Place, trace.Dig, trace.Ping, trace.Marker, trace.Burn, trace.Leave,
+	trace.Join, trace.Walk, trace.Teleport, trace.Place, trace.Dig, trace.Ping, trace.Marker, trace.Burn, trace.Look,
+	trace.Leave,
 }
 
 const fakePeriod = 10 * time.Millisecond
@@ -115,6 +116,8 @@ func game(c *fakeConnection, request string) {
 		c.show(func() { c.observer.Heard(fmt.Sprint("pong ", number)) })
 	} else if count, _ := fmt.Sscanf(request, "tickdisk_marker %d", &number); count == 1 {
 		c.show(func() { c.observer.Heard(fmt.Sprintf("marker %d 4096 (2 s)", number)) })
+	} else if count, _ := fmt.Sscanf(request, "tickdisk_look %d %d %d", &node[0], &node[1], &node[2]); count == 3 {
+		c.show(func() { c.observer.Heard(fmt.Sprintf("look %d %d %d placed a:stone (2 s)", node[0], node[1], node[2])) })
 	} else if count, _ := fmt.Sscanf(request, "tickdisk_burn %d", &number); count == 1 {
 		c.show(func() { c.observer.Heard(fmt.Sprintf("burnt %d", number)) })
 	}

@@ -75,9 +75,14 @@ func (p *player) Heard(text string) {
 	}
 	// If a command took long, Luanti adds the time to its answer. Only the beginning is therefore compared, up to a whole number.
 	rest, begins := strings.CutPrefix(text, p.current.answer)
-	if begins && (rest == "" || rest[0] < '0' || rest[0] > '9') {
-		p.complete(p.receivedNS, "")
+	if !begins || rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+		return
 	}
+	if p.current.action.Kind == trace.Look {
+		p.looked(rest)
+		return
+	}
+	p.complete(p.receivedNS, "")
 }
 
 // Refused ends a command that the server has rejected.

@@ -3,6 +3,7 @@ package play
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 func TestActionsComplete(t *testing.T) {
 	p := playLines(t, context.Background(), "here", game, "p0 join", "p0 walk yaw_degrees=0 speed_nodes_per_s=1",
 		"p0 teleport x=100 y=9 z=-5", "p0 place", "p0 dig", "p0 place x=1 y=2 z=3", "p0 ping", "p0 marker number=7", "p0 burn milliseconds=1",
-		"p0 leave", "p0 ping")
+		"p0 look x=-1 y=2 z=3", "p0 leave", "p0 ping")
 	p.expect(t,
 		"join completed: 2 of 5 pieces were missing, and 2 were received",
 		"walk completed: ",
@@ -25,6 +26,7 @@ func TestActionsComplete(t *testing.T) {
 		"ping completed: ",
 		"marker completed: ",
 		"burn completed: ",
+		"look completed: a:stone",
 		"leave completed: the leave was sent; no other player of this process was in the game to see the server announce it",
 		"ping failed: not issued: the player is not in the game: it has left",
 	)
@@ -36,6 +38,63 @@ func TestActionsComplete(t *testing.T) {
 			t.Errorf("record %d was issued before the action before it was complete", i)
 		}
 	}
+}
+
+func TestALookSaysWhatIsThere(t *testing.T) {
+	answers := map[string]string{"-1 2 3": "placed a:stone", "1 2 3": "air void", "2 2 3": "other a:grass (2 s)", "3 2 3": "water"}
+	p := playLines(t, context.Background(), "here", func(c *fakeConnection, request string) {
+		at, looks := strings.CutPrefix(request, "tickdisk_look ")
+		switch {
+		case !looks:
+			game(c, request)
+		case answers[at] == "":
+			c.show(func() { c.observer.Refused("nothing is stored there") })
+		default:
+			c.show(func() { c.observer.Heard("look 9 9 9 placed a:stone") }) // the answer to another look
+			c.show(func() { c.observer.Heard("look " + at + "0 placed a:stone") })
+			c.show(func() { c.observer.Heard("look " + at + " " + answers[at]) })
+		}
+	}, "p0 join", "p0 look x=-1 y=2 z=3", "p0 look x=1 y=2 z=3", "p0 look x=2 y=2 z=3", "p0 look x=3 y=2 z=3", "p0 look x=4 y=2 z=3",
+		"p0 leave", "p0 look x=5 y=2 z=3")
+	p.expect(t,
+		"join completed: 2 of 5 pieces were missing, and 2 were received",
+		"look completed: a:stone",
+		"look completed: void",
+		"look completed: a:grass",
+		"look failed: the server's answer says nothing that the client knows: water",
+		"look failed: the server rejected the command: nothing is stored there",
+		"leave completed: the leave was sent; no other player of this process was in the game to see the server announce it",
+		"look failed: not issued: the player is not in the game: it has left",
+	)
+	wanted := []string{"", "-1 2 3 placed", "1 2 3 air", "2 2 3 other", "3 2 3 ", "4 2 3 ", "", "5 2 3 "}
+	for i, record := range p.records {
+		if got := aboutNode(record); got != wanted[i] {
+			t.Errorf("record %d is about %q, wanted %q", i, got, wanted[i])
+		}
+	}
+}
+
+// Places and digs say where they were, also if the trace leaves that to the player.
+func TestAnEditSaysWhereItWas(t *testing.T) {
+	p := playLines(t, context.Background(), "here", game, "p0 join", "p0 dig", "p0 place", "p0 dig", "p0 place x=1 y=2 z=3", "p0 ping")
+	wanted := []string{"", "", "0 7 0 ", "0 7 0 ", "1 2 3 ", ""}
+	for i, record := range p.records {
+		if got := aboutNode(record); got != wanted[i] {
+			t.Errorf("record %d (%s) is about %q, wanted %q", i, record.Kind, got, wanted[i])
+		}
+	}
+}
+
+// aboutNode returns the position in a record and what was seen there, or nothing.
+func aboutNode(record report.Record) string {
+	if record.X == nil || record.Y == nil || record.Z == nil {
+		return ""
+	}
+	var seen report.Seen
+	if record.Seen != nil {
+		seen = *record.Seen
+	}
+	return fmt.Sprintf("%d %d %d %s", *record.X, *record.Y, *record.Z, seen)
 }
 
 // Each answer belongs to another action than the one that the player waits for.

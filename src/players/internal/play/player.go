@@ -26,12 +26,13 @@ type pending struct {
 	action     trace.Action
 	issuedNS   int64
 	deadlineNS int64
-	received   int    // pieces of terrain that arrived since the action was issued
-	missing    int    // pieces that were missing when the wait for terrain began
-	pieces     int    // pieces that belong to the area around the player
-	moved      bool   // for a teleport: whether the server has moved the player
-	node       Node   // for place and dig
-	answer     string // for ping, marker and burn: the beginning of the server's answer
+	received   int          // pieces of terrain that arrived since the action was issued
+	missing    int          // pieces that were missing when the wait for terrain began
+	pieces     int          // pieces that belong to the area around the player
+	moved      bool         // for a teleport: whether the server has moved the player
+	node       Node         // for place, dig and look
+	answer     string       // for ping, marker, burn and look: the beginning of the server's answer
+	seen       *report.Seen // for a look that was answered
 }
 
 // player runs the queue of one player in one goroutine, which handles arrivals, timers and actions one at a time.

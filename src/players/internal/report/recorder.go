@@ -23,7 +23,19 @@ const (
 	Failed    Outcome = "failed"
 )
 
-// Record is one line of actions.jsonl. Times are in ns of CLOCK_MONOTONIC. A time is nil if its event did not happen.
+// Seen says which block is at a position at which a player has looked.
+type Seen string
+
+// Placed is a block of the kind that players place. Other is any other block but air.
+const (
+	Placed Seen = "placed"
+	Air    Seen = "air"
+	Other  Seen = "other"
+)
+
+// Record is one line of actions.jsonl. Times are in ns of CLOCK_MONOTONIC. A time is nil if its event did not happen. X, Y and Z are
+// the position of the block that is placed, dug or looked at, and nil for other actions. Seen is nil unless the action is a look that
+// was completed.
 type Record struct {
 	Player      string     `json:"player"`
 	Kind        trace.Kind `json:"action"`
@@ -32,6 +44,10 @@ type Record struct {
 	CompletedNS *int64     `json:"completed_ns"`
 	Outcome     Outcome    `json:"outcome"`
 	Detail      string     `json:"detail"`
+	X           *int       `json:"x"`
+	Y           *int       `json:"y"`
+	Z           *int       `json:"z"`
+	Seen        *Seen      `json:"seen"`
 }
 
 // KindCount counts the records of one kind of action.

@@ -20,10 +20,12 @@ func TestRecorder(t *testing.T) {
 	}
 	// The actions are due at 10, 11 and 12, and are issued at 10, 20 and 30. A fourth is due at 15 and given up at 18. From 15 to
 	// 18, three actions are due and not issued.
-	r.Write(Record{"p0", trace.Ping, 10, at(10), at(20), Completed, ""}, 20)
-	r.Write(Record{"p1", trace.Ping, 15, nil, nil, Failed, "not issued"}, 18)
-	r.Write(Record{"p0", trace.Ping, 11, at(20), at(30), Completed, ""}, 30)
-	r.Write(Record{"p0", trace.Dig, 12, at(30), nil, TimedOut, ""}, 50)
+	x, y, z, seen := 1, -2, 3, Air
+	r.Write(Record{Player: "p0", Kind: trace.Ping, DueNS: 10, IssuedNS: at(10), CompletedNS: at(20), Outcome: Completed}, 20)
+	r.Write(Record{Player: "p1", Kind: trace.Ping, DueNS: 15, Outcome: Failed, Detail: "not issued"}, 18)
+	r.Write(Record{Player: "p0", Kind: trace.Ping, DueNS: 11, IssuedNS: at(20), CompletedNS: at(30), Outcome: Completed}, 30)
+	r.Write(Record{Player: "p0", Kind: trace.Look, DueNS: 12, IssuedNS: at(30), CompletedNS: at(50), Outcome: Completed, Detail: "void",
+		X: &x, Y: &y, Z: &z, Seen: &seen}, 50)
 	if got := r.BacklogMax(); got != 3 {
 		t.Errorf("backlog %d, wanted 3", got)
 	}
@@ -38,8 +40,13 @@ func TestRecorder(t *testing.T) {
 	}
 	text, _ := os.ReadFile(path)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	want := `{"player":"p1","action":"ping","due_ns":15,"issued_ns":null,"completed_ns":null,"outcome":"failed","detail":"not issued"}`
-	if len(lines) != 4 || lines[1] != want {
+	want := []string{
+		`{"player":"p1","action":"ping","due_ns":15,"issued_ns":null,"completed_ns":null,"outcome":"failed","detail":"not issued",` +
+			`"x":null,"y":null,"z":null,"seen":null}`,
+		`{"player":"p0","action":"look","due_ns":12,"issued_ns":30,"completed_ns":50,"outcome":"completed","detail":"void",` +
+			`"x":1,"y":-2,"z":3,"seen":"air"}`,
+	}
+	if len(lines) != 4 || lines[1] != want[0] || lines[3] != want[1] {
 		t.Errorf("records are %q", lines)
 	}
 }

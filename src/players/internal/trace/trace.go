@@ -30,6 +30,7 @@ const (
 	Ping     Kind = "ping"
 	Marker   Kind = "marker"
 	Burn     Kind = "burn"
+	Look     Kind = "look"
 	Leave    Kind = "leave"
 )
 
@@ -44,6 +45,7 @@ var forms = map[Kind][][]string{
 	Ping:     {{}},
 	Marker:   {{"number"}},
 	Burn:     {{"milliseconds"}},
+	Look:     {{"x", "y", "z"}},
 	Leave:    {{}},
 }
 
@@ -143,7 +145,7 @@ func (a Action) check() error {
 	}
 	accepted, known := forms[a.Kind]
 	if !known {
-		return fmt.Errorf("unknown action %q; the known actions are join, walk, teleport, place, dig, ping, marker, burn, leave", a.Kind)
+		return fmt.Errorf("unknown action %q; the known actions are join, walk, teleport, place, dig, ping, marker, burn, look, leave", a.Kind)
 	}
 	found := make([]string, 0, len(a.Parameters))
 	for key := range a.Parameters {
@@ -175,7 +177,7 @@ func (a Action) checkValues() error {
 				return fmt.Errorf("%s: %s = %g must be 0 or a positive whole number", a.Kind, name, value)
 			}
 		}
-	case Teleport, Place, Dig:
+	case Teleport, Place, Dig, Look:
 		for axis, value := range a.Parameters {
 			if math.Abs(value) > MapLimit {
 				return fmt.Errorf("%s: %s = %g lies outside the map (%d nodes each way)", a.Kind, axis, value, MapLimit)

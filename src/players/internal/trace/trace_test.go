@@ -14,6 +14,7 @@ func TestReadAcceptsEveryAction(t *testing.T) {
 		`{"due_ns":7,"player":"p000","action":"place","parameters":{}}`,
 		`{"due_ns":7,"player":"p000","action":"dig","parameters":{"x":1,"y":2,"z":3}}`,
 		`{"due_ns":8,"player":"p000","action":"ping","parameters":{}}`,
+		`{"due_ns":8,"player":"p000","action":"look","parameters":{"x":-1,"y":2,"z":3}}`,
 		`{"due_ns":9,"player":"p000","action":"leave","parameters":{}}`,
 	}
 	actions, err := Read(strings.NewReader(strings.Join(lines, "\n")), "players.jsonl")

@@ -1,6 +1,6 @@
--- Chat commands by which clients and experiments make the server do something.
+-- Chat commands by which clients and experiments make the server do something. `stone` is the name of the node that players place.
 
-return function(record, held)
+return function(record, held, stone)
 	local function stamp()
 		return string.format("%d", minetest.get_us_time())
 	end
@@ -43,6 +43,26 @@ return function(record, held)
 			file:close()
 			record("m", "read" .. n, before, after)
 			return true, "marker " .. n .. " " .. length
+		end,
+	})
+
+	-- What is not loaded is read from the map, and nothing is generated.
+	minetest.register_chatcommand("tickdisk_look", {
+		params = "<x> <y> <z>",
+		description = "Answers `look <x> <y> <z> <kind> <name>`, where the kind is `placed`, `air` or `other`",
+		func = function(_, text)
+			local x, y, z = text:match("^(%-?%d+) (%-?%d+) (%-?%d+)$")
+			if not x then
+				return false, "usage: /tickdisk_look <x> <y> <z>"
+			end
+			local position = {x = tonumber(x), y = tonumber(y), z = tonumber(z)}
+			minetest.load_area(position)
+			local name = minetest.get_node(position).name
+			if name == "ignore" then
+				return false, "no terrain is stored at " .. text
+			end
+			local kind = name == stone and "placed" or name == "air" and name or "other"
+			return true, table.concat({"look", text, kind, name}, " ")
 		end,
 	})
 

@@ -7,6 +7,7 @@ local CHUNK = 5 * BLOCK
 local OFFSET = -2 * BLOCK -- A chunk starts here, if mapgen_limit and chunksize have their defaults.
 local HALF = CHUNK / 2
 local WATER = tonumber(minetest.get_mapgen_setting("water_level"))
+local TOWER = 12 -- Number of nodes that a player may place on top of each other, from its place upwards.
 local QUEUED = 16 -- Number of chunks that wait for an emerge thread.
 
 return function(open, path, edge_chunks)
@@ -14,13 +15,13 @@ return function(open, path, edge_chunks)
 	local places, generated = {}, 0
 
 	-- The engine draws trees from its own random numbers, which have no seed. The height of a place therefore follows the ground
-	-- (or the water), and the place is cleared. It lies in the middle block of the layer. If the ground is higher, the place is a
-	-- hollow in the rock.
+	-- (or the water), and the place is cleared up to the height of a tower. It lies in the middle block of the layer. If the ground is
+	-- higher, the place is a shaft in the rock.
 	minetest.register_on_generated(function(minp, maxp)
 		generated = generated + (maxp.x - minp.x + 1) * (maxp.y - minp.y + 1) * (maxp.z - minp.z + 1) / BLOCK ^ 3
 		local ground = minetest.get_mapgen_object("heightmap")[HALF * CHUNK + HALF + 1]
 		local place = {x = minp.x + HALF, y = math.min(math.max(ground, WATER) + 3, BLOCK - 2), z = minp.z + HALF}
-		for y = place.y - 1, place.y + 1 do
+		for y = place.y - 1, place.y + TOWER do
 			minetest.set_node({x = place.x, y = y, z = place.z}, {name = "air"})
 		end
 		places[#places + 1] = place

@@ -5,6 +5,7 @@ if not insecure then
 	error("tickdisk_probe must be in secure.trusted_mods, because it writes outside the world folder")
 end
 
+local STONE = "default:stone" -- the node that players place
 local folder = minetest.get_modpath(minetest.get_current_modname())
 local settings = minetest.settings
 
@@ -21,6 +22,6 @@ if settings:get("tickdisk_generate") ~= "none" then
 else
 	local record = dofile(folder .. "/record.lua")(open, settings:get("tickdisk_output"))
 	local held = dofile(folder .. "/held.lua")(insecure, settings:get("tickdisk_output"):match("^.*/") .. "action_delay_ms")
-	dofile(folder .. "/players.lua")(open, settings:get("tickdisk_spawns"), held)
-	dofile(folder .. "/commands.lua")(record, held)
+	dofile(folder .. "/players.lua")(open, settings:get("tickdisk_spawns"), held, STONE)
+	dofile(folder .. "/commands.lua")(record, held, STONE)
 end

@@ -1,6 +1,6 @@
 -- Every player has a spawn of its own, and stones to place. The spawn of player pN is in line N + 1 of the spawns file.
 
-return function(open, path, held)
+return function(open, path, held, stone)
 	local spawns = {}
 	local file = open(path, "r")
 	for line in file:lines() do
@@ -14,7 +14,7 @@ return function(open, path, held)
 		if spawn then
 			held.enter(player, spawn)
 		end
-		player:get_inventory():set_stack("main", 1, "default:stone")
+		player:get_inventory():set_stack("main", 1, stone)
 	end)
 
 	-- The server does not take a placed stone away from the player, because a long trace places more stones than a stack holds.

@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
+import net.minestom.server.coordinate.CoordConversion;
 import net.minestom.server.coordinate.Point;
 import net.minestom.server.entity.Player;
 import net.minestom.server.event.Event;
@@ -19,8 +20,8 @@ import net.minestom.server.event.instance.InstanceBlockUpdateEvent;
 import net.minestom.server.event.player.PlayerChunkUnloadEvent;
 import net.minestom.server.instance.Chunk;
 import net.minestom.server.instance.Instance;
-import net.minestom.server.instance.InstanceContainer;
 import net.minestom.server.instance.anvil.AnvilLoader;
+import net.minestom.server.instance.block.Block;
 
 /**
  * Chunks saves the chunks that changed, and unloads those that no player sees any more.
@@ -29,9 +30,9 @@ import net.minestom.server.instance.anvil.AnvilLoader;
  * writes the chunks in which a block changed since they were last written, as Minecraft's own server does.
  */
 final class Chunks {
-	private final InstanceContainer instance;
+	private final Instance instance;
+	private final Loader loader;
 	private final int radius;
-	private final Saves saves;
 	private final Set<Chunk> changed = ConcurrentHashMap.newKeySet();
 	private final Map<Chunk, CompletableFuture<Void>> saving = new ConcurrentHashMap<>();
 	private final Set<Chunk> left = ConcurrentHashMap.newKeySet();
@@ -43,6 +44,8 @@ final class Chunks {
 		private final Path regions;
 		private final Recorder recorder;
 		private final Saves saves;
+		/** The chunks that were not stored, or could not be read. */
+		private final Set<Long> missing = ConcurrentHashMap.newKeySet();
 
 		Loader(Path map, Recorder recorder, Saves saves) {
 			super(map);
@@ -70,6 +73,9 @@ final class Chunks {
 		public Chunk loadChunk(Instance instance, int x, int z) {
 			Chunk chunk = super.loadChunk(instance, x, z);
 			if (chunk == null) recorder.generated();
+			long index = CoordConversion.chunkIndex(x, z);
+			if (chunk == null) missing.add(index);
+			else missing.remove(index);
 			return chunk;
 		}
 
@@ -81,10 +87,10 @@ final class Chunks {
 		public void unloadChunk(Chunk chunk) {}
 	}
 
-	Chunks(InstanceContainer instance, int radius, Saves saves, EventNode<Event> events) {
+	Chunks(Instance instance, Loader loader, int radius, EventNode<Event> events) {
 		this.instance = instance;
+		this.loader = loader;
 		this.radius = radius;
-		this.saves = saves;
 		events.addListener(InstanceBlockUpdateEvent.class, event -> changed.add(instance.getChunkAt(event.getBlockPosition())));
 		events.addListener(PlayerChunkUnloadEvent.class, event -> {
 			Chunk chunk = instance.getChunk(event.getChunkX(), event.getChunkZ());
@@ -100,6 +106,18 @@ final class Chunks {
 	/** Says that a player has arrived, or will not come. */
 	void arrived(Player player) {
 		targets.remove(player);
+	}
+
+	/**
+	 * Returns the block at a position when its chunk is loaded, or null if there is no stored chunk that can be read. A chunk that no player
+	 * sees is unloaded again.
+	 */
+	CompletableFuture<Block> look(Point position) {
+		return instance.loadChunk(position).thenApply(chunk -> {
+			left.add(chunk);
+			boolean isMissing = loader.missing.contains(CoordConversion.chunkIndex(chunk.getChunkX(), chunk.getChunkZ()));
+			return isMissing ? null : chunk.getBlock(position);
+		});
 	}
 
 	/**
@@ -128,8 +146,8 @@ final class Chunks {
 	/** Saves a chunk after an earlier save of it, whose older content could otherwise be written last. */
 	private synchronized void save(Chunk chunk) {
 		changed.remove(chunk); // A change during the save counts for the next one.
-		if (saves == Saves.TICK) {
-			instance.getChunkLoader().saveChunk(chunk);
+		if (loader.saves == Saves.TICK) {
+			loader.saveChunk(chunk);
 			return;
 		}
 		CompletableFuture<Void> earlier = saving.getOrDefault(chunk, CompletableFuture.completedFuture(null));

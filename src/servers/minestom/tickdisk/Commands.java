@@ -10,7 +10,9 @@ import net.minestom.server.command.builder.CommandContext;
 import net.minestom.server.command.builder.arguments.Argument;
 import net.minestom.server.command.builder.arguments.ArgumentType;
 import net.minestom.server.coordinate.Pos;
+import net.minestom.server.coordinate.Vec;
 import net.minestom.server.entity.Player;
+import net.minestom.server.instance.block.Block;
 
 /** Commands has the commands by which clients and experiments make the server do something. They run in the thread that ticks. */
 final class Commands {
@@ -40,6 +42,7 @@ final class Commands {
 		manager.register(command("tickdisk_teleport",
 				(player, given) -> held.back(player, () -> teleport(player, given)), X, Y, Z));
 		manager.register(command("tickdisk_marker", this::marker, NUMBER));
+		manager.register(command("tickdisk_look", this::look, X, Y, Z));
 		manager.register(command("tickdisk_burn", this::burn, NUMBER));
 	}
 
@@ -77,6 +80,29 @@ final class Commands {
 		} catch (IOException _) {
 			player.sendMessage("refused: there is no marker " + number);
 		}
+	}
+
+	/**
+	 * Says which block is at a position, as soon as its chunk is loaded. Terrain that is not stored, or that cannot be read, is empty in the
+	 * world, and is therefore told apart from air.
+	 */
+	private void look(Player player, CommandContext given) {
+		int x = given.get(X), y = given.get(Y), z = given.get(Z);
+		String at = x + " " + y + " " + z;
+		if (player.getInstance().getCachedDimensionType().minY() > y || player.getInstance().getCachedDimensionType().maxY() <= y) {
+			player.sendMessage("refused: " + at + " is above or below the world");
+			return;
+		}
+		chunks.look(new Vec(x, y, z)).whenComplete((block, reason) -> {
+			if (reason != null) player.sendMessage("refused: the terrain at " + at + " cannot be loaded: " + reason);
+			else if (block == null) player.sendMessage("refused: the terrain at " + at + " is not stored, or it cannot be read");
+			else player.sendMessage("look " + at + " " + kind(block) + " " + block.name());
+		});
+	}
+
+	private static String kind(Block block) {
+		if (block.compare(Life.STONE)) return "placed";
+		return block.isAir() ? "air" : "other";
 	}
 
 	/** Keeps the thread busy, as a plugin with a slow computation would. */

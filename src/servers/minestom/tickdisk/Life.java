@@ -23,8 +23,8 @@ import net.minestom.server.event.player.PlayerDisconnectEvent;
 import net.minestom.server.event.player.PlayerSpawnEvent;
 import net.minestom.server.event.server.ServerTickMonitorEvent;
 import net.minestom.server.instance.InstanceContainer;
+import net.minestom.server.instance.block.Block;
 import net.minestom.server.item.ItemStack;
-import net.minestom.server.item.Material;
 import net.minestom.server.listener.preplay.LoginListener;
 import net.minestom.server.network.packet.client.configuration.ClientSelectKnownPacksPacket;
 import net.minestom.server.network.player.PlayerSocketConnection;
@@ -35,6 +35,8 @@ import org.slf4j.LoggerFactory;
 final class Life {
 	private static final Duration UNLOAD_PERIOD = Duration.ofSeconds(1);
 	private static final int STONES = 64;
+	/** The block that players place. */
+	static final Block STONE = Block.STONE;
 
 	private final Logger logger = LoggerFactory.getLogger(Life.class);
 	private final Path world;
@@ -68,12 +70,13 @@ final class Life {
 		MinecraftServer.setCompressionThreshold(compressionThreshold);
 		MinecraftServer server = MinecraftServer.init(new Auth.Offline());
 		MinecraftServer.getExceptionManager().setExceptionHandler(reason -> logger.error("exception: {}", reason.toString(), reason));
-		instance = MinecraftServer.getInstanceManager().createInstanceContainer(new Chunks.Loader(map, recorder, saves));
+		Chunks.Loader loader = new Chunks.Loader(map, recorder, saves);
+		instance = MinecraftServer.getInstanceManager().createInstanceContainer(loader);
 		// Time stands still, so that it costs nothing. Chunks keep Minestom's own type, which sends stored terrain as it is: LightingChunk
 		// would also compute light, for which it needs the neighbours of each chunk, and no player of ours sees light.
 		instance.setTimeRate(0);
 		GlobalEventHandler events = MinecraftServer.getGlobalEventHandler();
-		chunks = new Chunks(instance, radius, saves, events);
+		chunks = new Chunks(instance, loader, radius, events);
 		held = new Held(record.resolveSibling("action_delay_ms"));
 		held.listen(MinecraftServer.getPacketListenerManager());
 		new Commands(world.resolve("markers"), recorder, chunks, held).register(MinecraftServer.getCommandManager());
@@ -162,7 +165,7 @@ final class Life {
 	/** Gives a player stones, which do not run out in creative mode, and lets it fly. */
 	private void equip(Player player) {
 		chunks.arrived(player);
-		player.getInventory().setItemStack(0, ItemStack.of(Material.STONE, STONES));
+		player.getInventory().setItemStack(0, ItemStack.of(STONE.registry().material(), STONES));
 		player.setFlying(true);
 	}
 

@@ -31,7 +31,7 @@ class Dragonfly(BuiltServer):
         "Every save writes all loaded chunks that were ever changed. Our program calls it at the period of the experiment. "
         "A player is saved when it leaves.",
     )
-    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "leave"})
+    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "look", "leave"})
     clients = "bedrock"
     readers = None
     radius = 3

@@ -58,7 +58,7 @@ class Luanti(Server):
         5.3,
         "The server saves the changed map blocks every 5.3 s, and those that it unloads before it does so.",
     )
-    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "leave"})
+    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "look", "leave"})
     clients = "luanti"
     readers = "Emerge"
     radius = 2

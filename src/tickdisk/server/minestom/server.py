@@ -33,7 +33,7 @@ class Minestom(BuiltServer):
         "Minestom saves when a program asks. Ours writes the chunks in which a block changed since they were last written, at "
         "the period of the experiment, and before it unloads a chunk that no player sees. A player is written when it leaves.",
     )
-    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "leave"})
+    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "look", "leave"})
     clients = "java"
     readers = "ForkJoinPool-1-"
     radius = 2

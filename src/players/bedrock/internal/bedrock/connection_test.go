@@ -147,6 +147,14 @@ func TestAnswersToCommands(t *testing.T) {
 	s.expect(t, "heard pong 7")
 	receive(c, answer(own, protocol.CommandOutputMessage{Message: "%commands.generic.syntax", Parameters: []string{"/x", "y"}}))
 	s.expect(t, "refused %commands.generic.syntax /x y")
+	c.Command("tickdisk_look -1 2 3", 0)
+	look := f.sent[1].(*packet.CommandRequest)
+	if look.CommandLine != "/tickdisk_look -1 2 3" {
+		t.Errorf("the command is %q", look.CommandLine)
+	}
+	receive(c, answer(own, protocol.CommandOutputMessage{Success: true, Message: "look -1 2 3 air minecraft:air"}),
+		answer(look.CommandOrigin.UUID, protocol.CommandOutputMessage{Success: true, Message: "look -1 2 3 placed minecraft:stone"}))
+	s.expect(t, "heard look -1 2 3 placed minecraft:stone")
 }
 
 func TestPlayersThatLeaveHaveNames(t *testing.T) {

@@ -160,6 +160,10 @@ func TestAnswersToCommands(t *testing.T) {
 	receive(c, protocol.SystemChat, "\x08\x00\x06pong 7\x00")
 	receive(c, protocol.SystemChat, "\x08\x00\x10refused: no file\x00")
 	s.expect(t, "heard pong 7", "refused no file")
+	c.Command("tickdisk_look -1 2 3", 0)
+	f.expect(t, []byte("\x06\x14tickdisk_look -1 2 3"))
+	receive(c, protocol.SystemChat, "\x08\x00\x22look -1 2 3 placed minecraft:stone\x00")
+	s.expect(t, "heard look -1 2 3 placed minecraft:stone")
 }
 
 func TestPlayersThatLeaveHaveNames(t *testing.T) {

@@ -33,7 +33,8 @@ func (d *Driver) Traits() play.Traits {
 	return play.Traits{
 		Name: "java",
 		Kinds: []trace.Kind{
-			trace.Join, trace.Walk, trace.Teleport, trace.Place, trace.Dig, trace.Ping, trace.Marker, trace.Burn, trace.Leave,
+			trace.Join, trace.Walk, trace.Teleport, trace.Place, trace.Dig, trace.Ping, trace.Marker, trace.Burn, trace.Look,
+			trace.Leave,
 		},
 		UpdatePeriod: period,
 		Terrain:      "chunks",
@@ -62,8 +63,8 @@ func (d *Driver) Check() error {
 // Completion describes when an action of each kind counts as completed.
 func (d *Driver) Completion() string {
 	return fmt.Sprintf("join and teleport: all %d chunks within %d of the player's chunk have arrived; place and dig: the server's update of "+
-		"the block shows the change; ping, marker and burn: the server's answer; walk: the first position is sent; leave: the server has "+
-		"announced it to the players that stay", len(around(chunk{}, d.radiusChunks)), d.radiusChunks)
+		"the block shows the change; ping, marker, burn and look: the server's answer; walk: the first position is sent; leave: the server "+
+		"has announced it to the players that stay", len(around(chunk{}, d.radiusChunks)), d.radiusChunks)
 }
 
 // Open begins to join the server.

@@ -26,6 +26,9 @@ import (
 	"tickdisk/dragonfly/internal/record"
 )
 
+// stone is the block that players place.
+var stone = block.Stone{}
+
 // Options says what is served and how.
 type Options struct {
 	Address      string
@@ -150,7 +153,7 @@ func (l *life) start() *server.Server {
 	// however little of it the player sees.
 	running.World().SetTickRange(max(0, l.options.RadiusChunks-2))
 	<-running.World().Exec(func(*world.Tx) { ticks.begin(running.PlayerCount) })
-	registerCommands(filepath.Join(l.options.World, "markers"), l.record, l.held)
+	registerCommands(filepath.Join(l.options.World, "markers"), l.record, l.held, l.terrain)
 	running.Listen()
 	go func() {
 		for joined := range running.Accept() {
@@ -167,7 +170,7 @@ func (l *life) equip(joined *player.Player) {
 		joined.Disconnect("The server closes.")
 		return
 	}
-	if err := joined.Inventory().SetItem(0, item.NewStack(block.Stone{}, 64)); err != nil {
+	if err := joined.Inventory().SetItem(0, item.NewStack(stone, 64)); err != nil {
 		l.logger.Error("give stones: "+err.Error(), "name", joined.Name())
 	}
 	joined.StartFlying()
