@@ -57,8 +57,8 @@ _ACTIONS = table_entry(
         "y": "The same, upwards.",
         "z": "The same, along z.",
         "seen": (
-            "The block that a look saw: placed (a block of the kind that players place), air or other. It is null for other actions, "
-            "and for a look that was not completed."
+            "The block that a look saw: placed (a block of the kind that players place), air or other. It is null for other "
+            "actions, and for a look that was not completed."
         ),
     },
 )
@@ -212,8 +212,8 @@ _EXTENTS = table_entry(
 
 _CUTS = table_entry(
     f"{LIFE}/cuts.parquet",
-    "Each row is a power cut: an image of the devices was taken while the life went on, and a server was started on it afterwards. "
-    "Only lives whose plan has power cuts have it.",
+    "Each row is a power cut: an image of the devices was taken while the life went on, and a server was started on it "
+    "afterwards. Only lives whose plan has power cuts have it.",
     SCHEMAS["cuts"],
     {
         "cut": "The number of the power cut; the first of a server life is 0.",
@@ -232,8 +232,8 @@ _CUTS = table_entry(
 
 _REMAINS = table_entry(
     f"{LIFE}/remains.parquet",
-    "Each row is a block that a player had placed and the server had acknowledged before a power cut, and what a player saw there "
-    "afterwards. Only lives whose plan has power cuts have it.",
+    "Each row is a block that a player had placed and the server had acknowledged before a power cut, and what a player saw "
+    "there afterwards. Only lives whose plan has power cuts have it.",
     SCHEMAS["remains"],
     {
         "cut": "The number of the power cut, as in `cuts.parquet`.",

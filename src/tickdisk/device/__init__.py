@@ -10,7 +10,7 @@ without a mount. `recover` removes the devices of processes that have died.
 
 from tickdisk.device.backend import BACKENDS, default_backend, find_backend
 from tickdisk.device.clean import has_left, recover
-from tickdisk.device.cut import Cut, CutImage
+from tickdisk.device.cut import Cut, CutImage, NotRecoveredError
 from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor, seconds_of_round
 from tickdisk.device.log import OPS, is_log, read_log
@@ -56,6 +56,7 @@ __all__ = [
     "Lognormal",
     "LoopDevice",
     "MountedDevice",
+    "NotRecoveredError",
     "OpLatency",
     "Quantiles",
     "QuantilesByInflight",

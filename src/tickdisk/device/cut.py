@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tickdisk.foundation.errors import TickdiskError
+
 _SHUTDOWN = 0x8004587D
 """Number of EXT4_IOC_SHUTDOWN and FS_IOC_SHUTDOWN, _IOR('X', 125, __u32). XFS_IOC_GOINGDOWN has the same number."""
 _NO_LOG_FLUSH = 2
@@ -49,6 +51,10 @@ class CutImage:
     """Number of versions of 4 KiB pages that survived. Older versions of a page that survived are counted in neither number."""
     held_ns: int
     """Time for which writes and flushes of the device waited at the time of the cut, in ns."""
+
+
+class NotRecoveredError(TickdiskError):
+    """The file system of an image could not be mounted, so a power cut has destroyed it. The device works."""
 
 
 def force_down(mount_point: Path) -> None:

@@ -11,7 +11,7 @@ from tickdisk.device import arrivals
 from tickdisk.device.backend import BACKENDS, Backend
 from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
-from tickdisk.device.cut import Cut, CutImage, force_down
+from tickdisk.device.cut import Cut, CutImage, NotRecoveredError, force_down
 from tickdisk.device.emulator import start_emulator
 from tickdisk.device.log import OPS
 from tickdisk.device.loop import LoopDevice, detach, device_path
@@ -265,8 +265,8 @@ class MountedDevice:
 
         If the backend cannot be cut, the image is not there or has another size, or the file system is in use, TickdiskError is
         raised, and the device stays as it was. It is also raised if a bare block device is in use, which then goes when it is
-        closed, so that the call can be made again. If the image cannot be read to its end, or the file system does not recover,
-        TickdiskError is raised, and the device has to be taken down.
+        closed, so that the call can be made again. If the image cannot be read to its end, TickdiskError
+        is raised, and if the file system does not recover, NotRecoveredError. The device has to be taken down then.
         """
         self._check_cuts()
         try:
@@ -284,7 +284,10 @@ class MountedDevice:
             self._attach()
         finally:
             ask(self._record.socket, "power_on")
-        self._mount()
+        try:
+            self._mount()
+        except TickdiskError as error:
+            raise NotRecoveredError(str(error)) from error
 
     def _give_up_unused(self) -> None:
         """Unmounts the file system and detaches the loop device. If a process uses one of them, TickdiskError is raised."""

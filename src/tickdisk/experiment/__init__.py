@@ -22,8 +22,7 @@ from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCOD
 from tickdisk.experiment.switchback import SWITCHBACK
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
-    entry.name: entry
-    for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES)
+    entry.name: entry for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES)
 }
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (

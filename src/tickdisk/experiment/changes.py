@@ -1,4 +1,4 @@
-"""Changes of a server: lives with one change of a setting beside lives without, on a fast and on a slow device, and power cuts."""
+"""Changes of a server: lives with one change of a setting beside lives without, on a fast and a slow device, and power cuts."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -49,7 +49,7 @@ class Changes(Roaming):
 
 def _lives(block: Block[Changes]) -> tuple[PlannedLife, ...]:
     design = block.design
-    arms = {arm.role: arm.arm for arm in block.arms}
+    arms: dict[str, str] = {arm.role: arm.arm for arm in block.arms}
     lives = [_compared(block, name, arms) for name in (UNCHANGED, AGAIN, DELAYED, *design.changes)]
     if block.number < design.cut_lives:
         lives += [_cut(block, name, arms) for name in (UNCHANGED, *design.changes)]
@@ -57,7 +57,7 @@ def _lives(block: Block[Changes]) -> tuple[PlannedLife, ...]:
 
 
 def _compared(block: Block[Changes], name: str, arms: Mapping[str, str]) -> PlannedLife:
-    """Returns a life with one epoch on the fast device and one on the slow device, in the same order as all lives of its block."""
+    """Returns a life with an epoch on the fast device and one on the slow device, in the same order as all lives of its block."""
     design = block.design
     slow = arms["delay" if name == DELAYED else "dose"]
     order = (block.baseline, slow) if block.number % 2 == 0 else (slow, block.baseline)

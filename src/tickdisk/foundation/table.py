@@ -97,9 +97,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     "extents": _schema(file="text", offset="int", physical="int", length="int"),
     "cuts": _schema(cut="int", cut_ns="int", pages_dropped="int", pages_kept="int", outcome="word", detail="text"),
-    "remains": _schema(
-        cut="int", player="word", x="int", y="int", z="int", issued_ns="int", acknowledged_ns="int", seen="word?"
-    ),
+    "remains": _schema(cut="int", player="word", x="int", y="int", z="int", issued_ns="int", acknowledged_ns="int", seen="word?"),
     "injections": _schema(kind="word", due_ns="int", start_ns="int", end_ns="int"),
     "micro": _schema(round="int", tool="word", preads="int", ns_per_pread="float", events="int", lost_events="int"),
     "load": _schema(monotonic_ns="int", process="word", cpu_ns="int"),

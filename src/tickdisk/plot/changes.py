@@ -11,7 +11,14 @@ _DISKS = {"slow": PALETTE[1], "fast": PALETTE[0]}
 
 
 def gains_and_losses(
-    gaps: pd.DataFrame, losses: pd.DataFrame, *, metric: str, slow_ms: float, fast_ms: float, level: float, theme: Theme = NOTEBOOK
+    gaps: pd.DataFrame,
+    losses: pd.DataFrame,
+    *,
+    metric: str,
+    slow_ms: float,
+    fast_ms: float,
+    level: float,
+    theme: Theme = NOTEBOOK,
 ) -> Any:
     """Draws a tick metric on a slow and a fast disk beside the play that a power cut loses, for each change of each server.
 
@@ -39,7 +46,9 @@ def gains_and_losses(
             legend=alt.Legend(title=None, labelExpr=f"datum.label == 'slow' ? '{slow_ms:g} ms' : '{fast_ms:g} ms'"),
         )
         base = alt.Chart(own).encode(names, tone)
-        panels: list[Any] = [alt.layer(base.mark_rule().encode(low, x2="high:Q"), base.mark_point().encode(at)).properties(**size)]
+        panels: list[Any] = [
+            alt.layer(base.mark_rule().encode(low, x2="high:Q"), base.mark_point().encode(at)).properties(**size)
+        ]
         if count > 1:
             unnamed = alt.Y("change:N", sort=order, title=None, scale=alt.Scale(domain=order), axis=None)
             heading = "Play lost in a power cut (s)" if is_last else None

@@ -48,17 +48,15 @@ def run_life(stage: Stage) -> PlayedLife:
         return record
 
 
-def _live(
-    stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu: CpuRecorder, images: CutImages
-) -> Ending:
+def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu: CpuRecorder, images: CutImages) -> Ending:
     """Brings the device up, starts the server on it, lets the players play, ends the server, and takes the device down.
 
     `generated` is the folder of the world, and the folder `fast` takes what the programs record.
     """
     first, cores = stage.life.first_arm, host.split_cores()
     with captures, ExitStack() as mounted:
-        disk = mounted.enter_context(stage.device(log_path=fast / DEVICE_LOG, volatile=bool(stage.life.cuts_s)))
-        apart = [mounted.enter_context(stage.device(volatile=bool(stage.life.cuts_s)))] if stage.names_apart else []
+        disk = mounted.enter_context(stage.device_up(log_path=fast / DEVICE_LOG, volatile=bool(stage.life.cuts_s)))
+        apart = [mounted.enter_context(stage.device_up(volatile=bool(stage.life.cuts_s)))] if stage.names_apart else []
         images.disks = (disk, *apart)
         world = _copy_world(stage, generated, disk, apart)
         meter = host.LoadMeter(programs=True)
@@ -66,7 +64,7 @@ def _live(
         with captures.around_start(first):
             running = stage.server.start(
                 world,
-                port=config.port,
+                port=stage.project.config.port,
                 folder=fast,
                 logs=stage.logs,
                 cores=cores.server,
@@ -87,9 +85,7 @@ def _live(
     return Ending(running, thread, world, played, problems, load, status, disk.file_system)
 
 
-def _copy_world(
-    stage: Stage, generated: Path, disk: device.MountedDevice, apart: Sequence[device.MountedDevice]
-) -> Path:
+def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart: Sequence[device.MountedDevice]) -> Path:
     """Copies the world to the device, and returns the folder of the copy. Files that lie apart go to the other device, if any.
 
     The device has no delay while the copy is made. Afterwards the file system is mounted anew, so that the page cache is

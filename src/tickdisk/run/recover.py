@@ -79,7 +79,7 @@ def _recover(stage: Stage, cut: TakenCut, positions: Sequence[tuple[int, int, in
     """Mounts the images of a cut, starts the server on the world, and lets players look at the positions of blocks."""
     logs = stage.logs / f"cut_{cut.number}"
     with memory.folder() as fast, ExitStack() as mounted:
-        disks = [mounted.enter_context(stage.device()) for _ in cut.images]
+        disks = [mounted.enter_context(stage.device_up()) for _ in cut.images]
         for disk, image in zip(disks, cut.images, strict=True):
             disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
             try:
@@ -112,15 +112,11 @@ def _recover(stage: Stage, cut: TakenCut, positions: Sequence[tuple[int, int, in
             running.child.stop(_STOP_S, signal.SIGKILL)
 
 
-def _look(
-    stage: Stage, running: RunningServer, fast: Path, logs: Path, positions: Sequence[tuple[int, int, int]]
-) -> _Recovered:
+def _look(stage: Stage, running: RunningServer, fast: Path, logs: Path, positions: Sequence[tuple[int, int, int]]) -> _Recovered:
     """Lets players join and look at the positions of blocks. If there is none, they look at one below the first place."""
     trace, out = fast / "looks.jsonl", fast / _LOOKS
     out.mkdir()
-    events = player.look_around(
-        positions or [(0, 0, 0)], players=_LOOKERS, period_s=_LOOK_PERIOD_S, join_period_s=_JOIN_PERIOD_S
-    )
+    events = player.look_around(positions or [(0, 0, 0)], players=_LOOKERS, period_s=_LOOK_PERIOD_S, join_period_s=_JOIN_PERIOD_S)
     player.write_trace(trace, events)
     started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
     with player.start_players(

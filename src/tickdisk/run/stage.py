@@ -108,7 +108,7 @@ class Stage:
         """Names of the files of the world that lie on a device of their own, which has the same model. Empty for none."""
         return () if self.change is None else self.change.apart
 
-    def device(self, *, log_path: Path | None = None, volatile: bool = False) -> AbstractContextManager[device.MountedDevice]:
+    def device_up(self, *, log_path: Path | None = None, volatile: bool = False) -> AbstractContextManager[device.MountedDevice]:
         """Brings a device of the life's first arm up for the length of a `with` block."""
         config, first = self.project.config, self.life.first_arm
         return device.up(

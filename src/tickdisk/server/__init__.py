@@ -17,7 +17,7 @@ from tickdisk.server.contract import (
     ServerStart,
     Ticking,
 )
-from tickdisk.server.ready import PORT
+from tickdisk.server.ready import PORT, require_free
 from tickdisk.server.registry import SERVERS, classify, named
 from tickdisk.server.ticks import TickCounts, Ticks, first_thread, read_ticks
 from tickdisk.server.world import WorldFacts, WorldSpec, read_world, write_world
@@ -45,5 +45,6 @@ __all__ = [
     "place_apart",
     "read_ticks",
     "read_world",
+    "require_free",
     "write_world",
 ]

@@ -68,9 +68,7 @@ class Luanti(Server):
         "sqlite_synchronous_0": Change("SQLite never waits for the disk (`sqlite_synchronous = 0`)", {"sqlite_synchronous": "0"}),
         "sqlite_synchronous_1": Change("SQLite waits less often (`sqlite_synchronous = 1`)", {"sqlite_synchronous": "1"}),
         "leveldb": Change("map, players and accounts in LevelDB", store="leveldb"),
-        "players_apart": Change(
-            "players and accounts on another disk", apart=("players.sqlite", "auth.sqlite")
-        ),
+        "players_apart": Change("players and accounts on another disk", apart=("players.sqlite", "auth.sqlite")),
         "rare_saves": Change("saves three times as rare (every 16 s instead of 5.3 s)"),
     }
 
@@ -121,7 +119,7 @@ class Luanti(Server):
         """
         home, map_file = logs / "home", content / "map.sqlite"
         home.mkdir(parents=True, exist_ok=True)
-        command = [self.check().binary, "--world", content.resolve(), "--migrate", store]
+        command: list[str | Path] = [self.check().binary, "--world", content.resolve(), "--migrate", store]
         child = Child("migrate", command, logs, environment={**environment(), "HOME": str(home.resolve())})
         if (code := child.wait(_MIGRATION_S)) != 0:
             child.stop(10, signal.SIGKILL)

@@ -33,7 +33,7 @@ class Changed:
     data: Runs
     changes: Mapping[str, str]
     """The changes that were tried, each in words."""
-    values: pd.DataFrame
+    rows: pd.DataFrame
     """One row per metric, block and life without power cuts: metric, block, life, fast and slow (the value in ms on either disk),
     and effect (the logarithm of slow over fast)."""
     contrasts: Mapping[stats.Key, stats.Contrast]
@@ -63,7 +63,7 @@ class Changed:
 
     def mean_ms(self, metric: str, life: str, disk: str) -> stats.Mean:
         """Returns the mean of a metric over the blocks in ms. `disk` is `fast` or `slow`."""
-        own = self.values[(self.values["metric"] == metric) & (self.values["life"] == life)]
+        own = self.rows[(self.rows["metric"] == metric) & (self.rows["life"] == life)]
         return stats.over_lives(own[disk].dropna(), self.plan.alpha)
 
 
@@ -90,7 +90,9 @@ def compute(plan: str, *, runs: str, margin: float | None, seed: int | None) -> 
     if not ran:
         raise TickdiskError(f"no cell of {CHANGES.name} has run under {runs}; run `make paper STUDY={CHANGES.name}` first")
     del seed  # Nothing is drawn here.
-    return Results([_changed(Runs(plan, runs, CHANGES.name, name), margin) for name in sorted(ran, key=lambda n: n != main)], main)
+    return Results(
+        [_changed(Runs(plan, runs, CHANGES.name, name), margin) for name in sorted(ran, key=lambda n: n != main)], main
+    )
 
 
 def _changed(data: Runs, margin: float | None) -> Changed:
@@ -98,11 +100,11 @@ def _changed(data: Runs, margin: float | None) -> Changed:
     plan = decide_by(data.decision, data.asked(CHANGES).blocks, margin)
     lives = list(data.lives())
     changes = {name: server.SERVERS[data.server].changes[name].title for name in design.changes}
-    values = pd.concat([_values(data, life) for life in lives if not life.name.startswith(CUT)], ignore_index=True)
+    rows = pd.concat([_values(data, life) for life in lives if not life.name.startswith(CUT)], ignore_index=True)
     effects = {
         (metric, name): stats.contrast(ratios, margin=plan.margin, alpha=plan.alpha)
         for metric in METRICS
-        for name, ratios in _ratios(values[values["metric"] == metric], list(changes)).items()
+        for name, ratios in _ratios(rows[rows["metric"] == metric], list(changes)).items()
     }
     decision = stats.decide(
         effects,
@@ -115,7 +117,7 @@ def _changed(data: Runs, margin: float | None) -> Changed:
     return Changed(
         data=data,
         changes=changes,
-        values=values,
+        rows=rows,
         contrasts=effects,
         decision=decision,
         plan=plan,
@@ -125,7 +127,7 @@ def _changed(data: Runs, margin: float | None) -> Changed:
 
 
 def _values(data: Runs, life: LifeTables) -> pd.DataFrame:
-    """Returns the rows of `Changed.values` of one life. A value that the life does not have is NaN."""
+    """Returns the rows of `Changed.rows` of one life. A value that the life does not have is NaN."""
     rows = life.epoch_rows(data.design(CHANGES).tau_ns).set_index("arm")
     period_ns = round((life.planned.save_period_s or 0.0) * 1e9)
     ended = life.manifest.ended
@@ -137,8 +139,7 @@ def _values(data: Runs, life: LifeTables) -> pd.DataFrame:
     fast = data.role("baseline")
     slow = next(arm for arm in life.arms if arm != fast)
     found = rows.reindex([fast, slow], columns=list(METRICS)).astype(float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effect = np.log(found.loc[slow] / found.loc[fast])
+    ratios = (found.loc[slow] / found.loc[fast]).to_numpy()
     return pd.DataFrame(
         {
             "metric": list(METRICS),
@@ -146,7 +147,7 @@ def _values(data: Runs, life: LifeTables) -> pd.DataFrame:
             "life": life.name,
             "fast": found.loc[fast].to_numpy(),
             "slow": found.loc[slow].to_numpy(),
-            "effect": effect.where(np.isfinite(effect)).to_numpy(),
+            "effect": np.log(np.where((ratios > 0) & np.isfinite(ratios), ratios, np.nan)),
         }
     )
 

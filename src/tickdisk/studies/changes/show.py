@@ -83,9 +83,7 @@ def effects(results: Results) -> pd.DataFrame:
 def cuts(results: Results) -> pd.DataFrame:
     """Returns one row per power cut: the outcome, and the edits that were acknowledged before it and lost in it."""
     tables = [
-        lost.cuts.assign(server=server.title, change=life)
-        for server in results.servers
-        for life, lost in server.losses.items()
+        lost.cuts.assign(server=server.title, change=life) for server in results.servers for life, lost in server.losses.items()
     ]
     columns = ["server", "change", "life", "cut", "outcome", "edits", "lost", "lost_s"]
     return pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns)

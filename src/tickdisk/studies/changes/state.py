@@ -42,7 +42,7 @@ def _state_lives(part: Statement, server: Changed) -> None:
     part.fact("latency", data.latency_ms(server.slow), "ms", source="device models", note="nominal latency of the slow disk")
     fast = data.latency_ms(data.role("baseline"))
     part.fact("fast_latency", fast, "ms", source="device models", note="nominal latency of the fast disk")
-    part.fact("blocks", server.values["block"].nunique(), "blocks", source=source, note="each change once")
+    part.fact("blocks", server.rows["block"].nunique(), "blocks", source=source, note="each change once")
     lives = [life for manifest in data.manifests for life in manifest.lives.values()]
     part.fact("lives", len(lives), "lives", source=source)
     again = sum(len(life.attempts) - 1 for life in lives)
@@ -104,13 +104,17 @@ def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> 
     part.fact(f"cuts.{life}", len(lost.cuts), "power cuts", source=source, note=f"images of power cuts where {words}")
     part.fact(f"opened.{life}", lost.opened, "worlds", n=len(lost.cuts), source=source, note=f"worlds that opened where {words}")
     for outcome, count in lost.cuts["outcome"].value_counts().sort_index().items():
-        part.fact(f"outcome.{life}.{outcome}", int(count), "power cuts", source=source, note=f"cuts with this outcome where {words}")
+        part.fact(
+            f"outcome.{life}.{outcome}", int(count), "power cuts", source=source, note=f"cuts with this outcome where {words}"
+        )
     mean = lost.seconds
     note = f"acknowledged play that a power cut loses where {words}, mean over lives"
     part.fact(
         f"lost_s.{life}", mean.value, "s", interval=(mean.low, mean.high), n=mean.n, source=f"{source}, t interval", note=note
     )
-    part.fact(f"lost_edits.{life}", lost.lost, "edits", n=lost.edits, source=source, note=f"acknowledged edits lost where {words}")
+    part.fact(
+        f"lost_edits.{life}", lost.lost, "edits", n=lost.edits, source=source, note=f"acknowledged edits lost where {words}"
+    )
     share = lost.lost / lost.edits if lost.edits else float("nan")
     note = f"acknowledged edits that are lost where {words}, as a share"
     part.fact(f"lost_share.{life}", share, "share", n=lost.edits, source=source, note=note)
@@ -119,7 +123,9 @@ def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> 
     part.fact(f"opened_share.{life}", lost.opened / max(count, 1), "share", interval=opened, n=count, source=source, note=note)
     verdict: stats.BoundWord = "kept" if lost.opened == len(lost.cuts) else "missed"
     shown = f"{number(lost.opened)} of {number(len(lost.cuts))} worlds opened"
-    gone = f"{number(lost.lost)} of {number(lost.edits)} acknowledged edits are gone ({percent(share)})" if isfinite(share) else ""
+    gone = (
+        f"{number(lost.lost)} of {number(lost.edits)} acknowledged edits are gone ({percent(share)})" if isfinite(share) else ""
+    )
     part.bound(
         f"opens.{life}",
         source=THIS_PROJECT,
