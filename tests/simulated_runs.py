@@ -123,7 +123,8 @@ def write_runs(
     """Writes the run folders of all cells of an experiment and their plan, and returns the plan's path. Cells add to a plan.
 
     `gap_of` takes the place of `gap_ms` where gaps depend on the life. `values` replaces fields of a life's record, `tables` the
-    tables of a block, and `of_life` those of a life. `config` and `arms` replace those of the project at this scale and with so many blocks.
+    tables of a block, and `of_life` those of a life. `config` and `arms` replace those of the project at this scale and with so
+    many blocks.
     """
     config, arms, rng = config or config_of(scale, blocks), arms or load_arms(), np.random.default_rng(7)
     devices = load_devices(Path("data/devices.yaml"))

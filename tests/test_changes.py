@@ -1,4 +1,4 @@
-"""Changes of a server: the plan, and the analysis on lives in which the gain of a change and the loss of a power cut are known."""
+"""Changes of a server: the plan, and the analysis of lives with a known gain of a change and a known loss of a power cut."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +46,7 @@ def gap_of(life: PlannedLife) -> Gap:
 
 
 def cuts_of(life: PlannedLife, name: str) -> dict[str, pd.DataFrame]:
-    """Returns the tables of the power cuts of a life. An edit is acknowledged every 0.25 s, and those of the last seconds are lost."""
+    """Returns the tables of the power cuts of a life. An edit is acknowledged every 0.25 s, and the last ones are lost."""
     cuts, remains = [], []
     for number, due_s in enumerate(life.cuts_s):
         cut_ns = round((due_s + 1) * SECOND)

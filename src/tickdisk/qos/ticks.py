@@ -104,7 +104,7 @@ def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float
 
 
 def longest_by_window_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int, window_ns: int) -> float:
-    """Returns the mean over windows of the longest gap in ms that starts in each, from `start_ns` on, as many as there is time for.
+    """Returns the mean over windows of the longest gap in ms that starts in each. The windows follow each other.
 
     With the save period as `window_ns`, each window has one save, so that this is the longest gap around a save. It is NaN if
     there is no time for a window, or if a window has no gap.

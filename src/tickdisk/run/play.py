@@ -70,7 +70,8 @@ def play(
     """Starts the players and plays the epochs of a server life: switches device, answers and capture, and waits for the players.
 
     The world lies on the first of the `disks`, in the folder `world`. The folder `fast` takes what the players record, and
-    `images` the images of power cuts. If the server ends by itself, the players are ended, too. Raises InstrumentError if an instrument fails.
+    `images` the images of power cuts. If the server ends by itself, the players are ended, too. Raises InstrumentError if an
+    instrument fails.
     """
     started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
     epochs, ended = list[PlayedEpoch](), None

@@ -310,6 +310,7 @@ class Server(ABC):
 
     def _convert(self, content: Path, store: str, logs: Path) -> None:
         """Converts the world in the folder `content` to another store, in place."""
+        del content, logs
         raise TickdiskError(f"{self.title} has no store {store}; take a change without one")
 
     def start(

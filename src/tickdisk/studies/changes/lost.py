@@ -21,9 +21,9 @@ class Losses:
     """The power cuts in the lives with one change."""
 
     cuts: pd.DataFrame
-    """One row per cut: life (number of the block), cut, outcome, edits (acknowledged before the cut), lost (of these, edits that a
-    player did not see afterwards), and lost_s (time from the acknowledgement of the first lost edit to the cut, or 0). The last
-    two are NaN if the world did not open."""
+    """One row per cut: life (number of the block), cut, outcome, edits (acknowledged before the cut), lost (of these, edits that
+    no player saw afterwards), and lost_s (time from the acknowledgement of the first lost edit to the cut, or 0). The last two
+    are NaN if the world did not open."""
     planned: int
     """Number of cuts that were planned. Cuts after the end of a server that ended by itself were not made."""
     seconds: stats.Mean
