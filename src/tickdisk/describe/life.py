@@ -57,8 +57,8 @@ _ACTIONS = table_entry(
         "y": "The same, upwards.",
         "z": "The same, along z.",
         "seen": (
-            "The block that a look saw: placed (a block of the kind that players place), air or other. It is null for other actions, "
-            "and for a look that was not completed."
+            "The block that a look saw: placed (a block of the kind that players place), air or other. It is null for other "
+            "actions, and for a look that was not completed."
         ),
     },
 )
