@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tickdisk import player, server
 from tickdisk.foundation import clock, host
@@ -23,6 +24,8 @@ _HELD_ACTIONS = {"place": 1.0, "dig": 1.0, "teleport": 2.0}
 """Actions whose answers are held back, each with the most by which that time may differ from what the action shows, in steps. The
 terrain of a teleport may come in another step than its move."""
 _END_S = 11.4
+_LOOK_PERIOD_S = 0.2
+_Position = tuple[int, int, int]
 _SAVE_PERIOD_S = 1.5
 _STOP_S = 30.0
 _LATE, _NEAR_BUDGET = 1.5, 0.1
@@ -59,6 +62,7 @@ def check_server(kind: server.Server, folder: Path, *, port: int, players: int =
     yield from _action_clauses(kind, rehearsal)
     yield from _tick_clauses(kind, rehearsal)
     yield from _held_clauses(kind, rehearsal)
+    yield from _look_clauses(kind, rehearsal, world, folder, port, described.places, players)
     yield from _end_clauses(kind, world, folder, port)
 
 
@@ -75,6 +79,8 @@ class _Rehearsal:
     """Kinds of data in the files that the server changed."""
     held_ns: dict[str, float]
     """For each kind of action: the time by which the fastest took longer while answers were held back. NaN if none was tried."""
+    seen: dict[_Position, str | None]
+    """The kind of block at each position at which a player looked, as `tickdisk.player.looks` says it."""
     held_from_ns: int
     """Time from which answers were held back, until the end."""
 
@@ -133,6 +139,7 @@ def _rehearse(
         thread,
         {kind.classify(path) for path, changed in after.items() if before.get(path) != changed},
         {name: float(fastest_ns.get((name, True), np.nan) - fastest_ns.get((name, False), np.nan)) for name in _HELD_ACTIONS},
+        _seen(actions),
         held_from_ns,
     )
 
@@ -145,7 +152,8 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
 
     for number in range(players):
         name, late_s = player.player_name(number), 0.07 * number
-        back, there = (tuple(zip("xyz", places[one], strict=True)) for one in (number, players + number))
+        positions = (places[number], places[players + number], *_block_and_air(places, players, number))
+        back, there, block, air = (tuple(zip("xyz", position, strict=True)) for position in positions)
         plan = [
             ("join", 0.0, ()),
             ("walk", 2.5, (("yaw_degrees", 90), ("speed_nodes_per_s", 1))),
@@ -155,6 +163,9 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
             ("teleport", 4.7, back),
             ("teleport", 5.4, there),
             ("place", 6.0, there),
+            ("place", 6.3, block),
+            ("look", 6.6, block),
+            ("look", 6.8, air),
             ("dig", 7.0, there),
             ("place", _HELD_FROM_S + 0.1, there),
             ("dig", _HELD_FROM_S + 0.9, there),
@@ -166,6 +177,16 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
         for action, due_s, parameters in plan:
             if action in kind.capabilities:
                 yield event(due_s + late_s, name, action, parameters)
+
+
+def _block_and_air(places: Sequence[Sequence[int]], players: int, number: int) -> tuple[_Position, _Position]:
+    """Returns where a player places the block that stays, on top of the one that it digs, and the air above it."""
+    x, y, z = places[players + number]
+    return (x, y + 1, z), (x, y + 2, z)
+
+
+def _seen(actions: pd.DataFrame) -> dict[_Position, str | None]:
+    return {(look.x, look.y, look.z): look.seen for look in player.looks(actions).itertuples()}
 
 
 def _action_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause]:
@@ -212,6 +233,47 @@ def _held_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     gaps_ns = np.diff(start_ns[start_ns >= rehearsal.held_from_ns])
     usual = float(gaps_ns.mean()) / budget_ns if gaps_ns.size else np.inf
     yield Clause("a held-back answer delays no tick", abs(usual - 1) < _NEAR_BUDGET, f"the mean gap is {usual:.3f} budgets")
+
+
+def _look_clauses(
+    kind: server.Server,
+    rehearsal: _Rehearsal,
+    world: Path,
+    folder: Path,
+    port: int,
+    places: Sequence[Sequence[int]],
+    players: int,
+) -> Iterator[Clause]:
+    """Yields whether players see what they placed, and whether another player sees it after a stop and a start of the server."""
+    if "look" not in kind.capabilities:
+        return
+    pairs = [_block_and_air(places, players, number) for number in range(players)]
+    for wanted, positions in zip((player.PLACED, player.AIR), zip(*pairs, strict=True), strict=True):
+        found = [rehearsal.seen.get(position) or "nothing" for position in positions]
+        yield Clause(f"a look tells {wanted} from other blocks", set(found) == {wanted}, f"{', '.join(found)}")
+    again, problems = _look_again(kind, world, folder, port, [position for pair in pairs for position in pair], players)
+    kept = sum(again.get(position) == seen for position, seen in rehearsal.seen.items())
+    words = f"{kept} of {len(rehearsal.seen)} blocks are as they were"
+    yield Clause("edits outlast a stop", again == rehearsal.seen and not problems, "; ".join([words, *problems[:1]]))
+
+
+def _look_again(
+    kind: server.Server, world: Path, folder: Path, port: int, positions: Sequence[_Position], players: int
+) -> tuple[dict[_Position, str | None], list[str]]:
+    """Starts the server again and lets a player look that has not been there. Returns what it saw, and the server's problems."""
+    fast, logs, trace = folder / "look", folder / "logs", folder / "looks.jsonl"
+    events = player.look_around(positions, players=1, period_s=_LOOK_PERIOD_S, first=players)
+    expected = player.write_trace(trace, events)
+    running = kind.start(world, port=port, folder=fast, logs=logs)
+    try:
+        started_ns = time.monotonic_ns() + round(_LEAD_S * _S)
+        with player.start_players(kind.clients, f"127.0.0.1:{port}", trace, started_ns, fast, logs) as clients:
+            if clients.wait(events[-1].due_ns / _S + 60) is None or clients.poll() in _NOT_STARTED:
+                raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
+        problems = running.stop(_STOP_S)
+    finally:
+        running.child.stop(1, signal.SIGKILL)
+    return _seen(player.read_actions(fast / player.ACTIONS, expected=expected)), problems
 
 
 def _budget_clause(gaps_ns: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", budget_ns: int) -> Clause:

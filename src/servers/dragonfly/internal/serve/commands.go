@@ -12,19 +12,18 @@ import (
 	"github.com/df-mc/dragonfly/server/cmd"
 	"github.com/df-mc/dragonfly/server/player"
 	"github.com/df-mc/dragonfly/server/world"
-	"github.com/df-mc/dragonfly/server/world/chunk"
 
 	"tickdisk/dragonfly/internal/places"
 	"tickdisk/dragonfly/internal/record"
 )
 
 // registerCommands adds the commands by which clients and experiments make the server do something. They run on the world's goroutine.
-func registerCommands(markers string, out *record.Writer, answers held, stored columns) {
+func registerCommands(markers string, out *record.Writer, answers held, terrain *stored) {
 	add := func(name, description string, run cmd.Runnable) { cmd.Register(cmd.New(name, description, nil, run)) }
 	add("tickdisk_ping", "Answers `pong <n>`", ping{})
 	add("tickdisk_teleport", "Moves the player above this place", teleport{held: answers})
 	add("tickdisk_marker", "Reads the world's marker file <n> and answers `marker <n> <bytes>`", marker{folder: markers, record: out})
-	add("tickdisk_look", "Answers `look <x> <y> <z> <kind> <name>`, where the kind is `placed`, `air` or `other`", look{stored: stored})
+	add("tickdisk_look", "Answers `look <x> <y> <z> <kind> <name>`, where the kind is `placed`, `air` or `other`", look{stored: terrain})
 	add("tickdisk_burn", "Keeps the world's goroutine busy for so many milliseconds", burn{record: out})
 }
 
@@ -72,30 +71,24 @@ func (m marker) Run(_ cmd.Source, answer *cmd.Output, _ *world.Tx) {
 	answer.Printf("marker %s %d", name, len(content))
 }
 
-// columns reads stored terrain.
-type columns interface {
-	LoadColumn(position world.ChunkPos, dim world.Dimension) (*chunk.Column, error)
-}
-
 type look struct {
 	X, Y, Z int
-	stored  columns
+	stored  *stored
 }
 
-// Run says which block is at a position, in a chunk that the world loads if it has to. Terrain that is not stored, or that cannot be
-// read, would be empty in the world, and is therefore told apart from air.
+// Run says which block is at a position, whose chunk the world loads if it has to. A chunk that is not stored, or that cannot be read,
+// is empty in the world, and is therefore told apart from air.
 func (l look) Run(_ cmd.Source, answer *cmd.Output, tx *world.Tx) {
 	at := cube.Pos{l.X, l.Y, l.Z}
 	if at.OutOfBounds(tx.Range()) {
 		answer.Errorf("%d %d %d is above or below the world", l.X, l.Y, l.Z)
 		return
 	}
-	column := world.ChunkPos{int32(l.X >> 4), int32(l.Z >> 4)}
-	if _, err := l.stored.LoadColumn(column, world.Overworld); err != nil {
-		answer.Errorf("the terrain at %d %d %d cannot be read: %s", l.X, l.Y, l.Z, err)
+	found, kind := tx.Block(at), "other"
+	if err := l.stored.failure(world.ChunkPos{int32(l.X >> 4), int32(l.Z >> 4)}); err != nil {
+		answer.Errorf("the terrain at %d %d %d could not be read: %s", l.X, l.Y, l.Z, err)
 		return
 	}
-	found, kind := tx.Block(at), "other"
 	switch found {
 	case stone:
 		kind = "placed"

@@ -136,6 +136,7 @@ func (l *life) release() error {
 func (l *life) start() *server.Server {
 	ticks := &ticks{record: l.record}
 	setHook(ticks.run)
+	terrain := newStored(l.terrain)
 	listen := func(server.Config) (server.Listener, error) { return l.listener, nil }
 	running := server.Config{
 		Log:                     l.logger,
@@ -145,7 +146,7 @@ func (l *life) start() *server.Server {
 		MaxChunkRadius:          l.options.RadiusChunks,
 		Allower:                 l.spawns,
 		PlayerProvider:          l.spawns,
-		WorldProvider:           l.terrain,
+		WorldProvider:           terrain,
 		Generator:               func(world.Dimension) world.Generator { return generator{l.record} },
 		Listeners:               []func(server.Config) (server.Listener, error){listen},
 	}.New()
@@ -153,7 +154,7 @@ func (l *life) start() *server.Server {
 	// however little of it the player sees.
 	running.World().SetTickRange(max(0, l.options.RadiusChunks-2))
 	<-running.World().Exec(func(*world.Tx) { ticks.begin(running.PlayerCount) })
-	registerCommands(filepath.Join(l.options.World, "markers"), l.record, l.held, l.terrain)
+	registerCommands(filepath.Join(l.options.World, "markers"), l.record, l.held, terrain)
 	running.Listen()
 	go func() {
 		for joined := range running.Accept() {
