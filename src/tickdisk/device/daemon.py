@@ -79,8 +79,8 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
     except OSError:  # The files of a tree may have taken every descriptor. The device's users must not lose it because of that.
         time.sleep(_LOOK_S)
         return True
-    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError), connection:
-        # The client may be gone, or not speak this protocol.
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError), connection:
+        # The client may be gone, or not speak this protocol, or the system may have no room for another thread.
         connection.settimeout(_LOOK_S)
         with connection.makefile("rb") as lines:
             line = lines.readline()
