@@ -9,17 +9,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cut_writer import read_records
+from cut_promises import Numbers, check_file_system, missing, read_promises
 
 from tickdisk import device
-from tickdisk.device import DeviceModel, MountedDevice, mounts
+from tickdisk.device import DeviceModel
 from tickdisk.device import record as records
-from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 
 pytestmark = pytest.mark.live
@@ -61,43 +60,6 @@ class Sum:
     requests_failed: int = 0
     pages_dropped: int = 0
     pages_kept: int = 0
-
-
-Numbers = dict[tuple[str, str], int]
-"""Of each log and each state the last number that was promised."""
-
-
-def read_promises(lines: Iterable[str], from_ns: int, to_ns: int) -> tuple[int, Numbers]:
-    """Returns how many promises were made in a time, and what they promise."""
-    count, last = 0, Numbers()
-    for line in lines:
-        kind, name, number, at_ns = line.split()
-        if from_ns < int(at_ns) <= to_ns:
-            count += 1
-            last[kind, name] = max(last.get((kind, name), 0), int(number))
-    return count, last
-
-
-def missing(folder: Path, last: Numbers) -> int:
-    """Returns how many of the promised records and states are not there; what is there is whole and in order."""
-    count = 0
-    for (kind, name), number in last.items():
-        path = folder / name
-        numbers, _ = read_records(path.read_bytes()) if path.exists() else ([], 0)
-        if kind == "log":
-            assert numbers == list(range(1, len(numbers) + 1))
-            count += max(0, number - len(numbers))
-        else:
-            assert len(numbers) == 1, f"{name} is torn"
-            count += numbers[0] < number
-    return count
-
-
-def check_file_system(disk: MountedDevice) -> None:
-    """Lets e2fsck judge; it finds nothing to correct (exit code 0)."""
-    assert mounts.unmount(disk.mount_point, LIMIT_S, lazily=False)
-    process.run(["e2fsck", "-fn", disk.block_device])
-    mounts.mount(str(disk.block_device), disk.mount_point, "ext4")
 
 
 def test_no_cut_loses_what_fsync_promised(tmp_path: Path) -> None:

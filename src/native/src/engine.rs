@@ -26,7 +26,7 @@ use crate::model::{Model, Op, Parameters};
 use crate::realtime;
 use crate::softirq::Softirqs;
 use crate::timer::Timer;
-use crate::undo::{Snapshot, Undo, Versions};
+use crate::undo::{Snapshot, Undo, Unflushed, Versions};
 
 /// The most bytes for which FUSE asks at once. A larger request comes in parts, and the kernel knows only when the first part was
 /// issued.
@@ -306,10 +306,13 @@ impl<A: Answer> Engine<A> {
         let volatile = self.volatile.as_ref()?;
         let _only_image = self.imaging.lock();
         let snapshot = Snapshot::new(self.memory.size());
-        let (unflushed, at_ns, held_ns) = realtime::with(|| {
+        let count = realtime::with(|| volatile.undo.lock().unflushed_pages());
+        let mut unflushed = Unflushed::with_room(2 * count);
+        let (at_ns, held_ns) = realtime::with(|| {
             let mut undo = volatile.undo.lock();
             let at_ns = now_ns();
-            (undo.begin_image(snapshot), at_ns, now_ns() - at_ns)
+            undo.begin_image(snapshot, &mut unflushed);
+            (at_ns, now_ns() - at_ns)
         });
         let effects = unflushed.effects(keep_share, seed);
         let written = image::write(file, &self.memory, &volatile.undo, &effects, || self.is_over.load(Ordering::Relaxed));

@@ -70,7 +70,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
-    use crate::undo::Snapshot;
+    use crate::undo::{Snapshot, Unflushed};
 
     /// A size that neither the copies nor the reads of the file divide, and that ends within a page.
     const SIZE: usize = 3 * READ + 5 * PAGE + 512;
@@ -79,7 +79,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("tickdisk-image-{}-{is_over}", std::process::id()));
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         std::fs::remove_file(path)?;
-        let effects = undo.lock().begin_image(Snapshot::new(SIZE)).effects(0.0, 0);
+        let mut unflushed = Unflushed::with_room(0);
+        undo.lock().begin_image(Snapshot::new(SIZE), &mut unflushed);
+        let effects = unflushed.effects(0.0, 0);
         let written = write(&file, memory, undo, &effects, || is_over);
         undo.lock().end_image();
         written.map(|()| file)

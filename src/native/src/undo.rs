@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub use self::snapshot::Snapshot;
+pub use self::snapshot::{Snapshot, Unflushed};
 use crate::memory::Memory;
 use crate::model::Draws;
 

@@ -19,6 +19,8 @@ from tickdisk import _native
 _POWER_MANAGEMENT = Path("/dev/cpu_dma_latency")
 _LOOK_S = 1.0
 """Seconds between two looks at whether the mount was taken away. They also limit the wait for a request on the socket."""
+_NICE = 10
+"""How much the thread that writes an image gives way to programs that are measured meanwhile, as for nice(2)."""
 
 
 def main() -> None:
@@ -77,8 +79,8 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
     except OSError:  # The files of a tree may have taken every descriptor. The device's users must not lose it because of that.
         time.sleep(_LOOK_S)
         return True
-    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError), connection:
-        # The client may be gone, or not speak this protocol.
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError), connection:
+        # The client may be gone, or not speak this protocol, or the system may have no room for another thread.
         connection.settimeout(_LOOK_S)
         with connection.makefile("rb") as lines:
             line = lines.readline()
@@ -96,6 +98,7 @@ def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:
 
 def _write_image(disk: _native.Disk, connection: socket.socket, arguments: dict[str, Any]) -> None:
     """Writes an image of a power cut into the empty file that the client made, and removes the file if the client is gone."""
+    os.nice(_NICE)  # On Linux this holds for the calling thread only.
     with connection:
         reply = _answer(disk, "image", arguments, awake=False)
         try:

@@ -10,13 +10,30 @@ use crate::memory::Memory;
 const UNCHANGED: u32 = 0;
 const ZEROES: u32 = u32::MAX;
 
-/// The changes that a power cut at the instant could have taken, by epoch, newest epoch first.
-pub struct Unflushed(Vec<(u64, Vec<Change>)>);
+/// The changes that a power cut at the instant could have taken, newest epoch first.
+pub struct Unflushed {
+    changes: Vec<Change>,
+    /// Number of each epoch, and how many of the changes are its own.
+    epochs: Vec<(u64, usize)>,
+}
 
 impl Unflushed {
+    /// Returns an empty list with room for `count` changes. The kernel provides its memory now, and not when the list is filled.
+    pub fn with_room(count: usize) -> Self {
+        let mut changes = vec![(u32::MAX, Some(u32::MAX)); count];
+        changes.clear();
+        Self { changes, epochs: Vec::new() }
+    }
+
     /// Draws the effects of a power cut at the instant, which are those that `Undo::roll_back` would have had.
     pub fn effects(&self, keep_share: f64, seed: u64) -> Effects {
-        Effects::draw(self.0.iter().map(|(number, changes)| (*number, changes.as_slice())), keep_share, seed)
+        let mut rest = self.changes.as_slice();
+        let epochs = self.epochs.iter().map(|(number, count)| {
+            let (changes, older) = rest.split_at(*count);
+            rest = older;
+            (*number, changes)
+        });
+        Effects::draw(epochs, keep_share, seed)
     }
 }
 
@@ -67,12 +84,15 @@ pub fn retain(snapshot: &mut Option<Snapshot>, epoch: Epoch) -> Option<Epoch> {
 }
 
 impl Undo {
-    /// Keeps the disk as it is now for an image, from now to `end_image`. Returns the changes that a power cut could take now.
-    /// Only one image may be in the making.
-    pub fn begin_image(&mut self, mut snapshot: Snapshot) -> Unflushed {
+    /// Keeps the disk as it is now for an image, from now to `end_image`. Fills the list of the changes that a power cut could take
+    /// now. Only one image may be in the making.
+    pub fn begin_image(&mut self, mut snapshot: Snapshot, unflushed: &mut Unflushed) {
         snapshot.open = self.epochs.back().expect("an epoch is open").number;
         self.snapshot = Some(snapshot);
-        Unflushed(self.unflushed().map(|(number, changes)| (number, changes.to_vec())).collect())
+        for (number, changes) in self.unflushed() {
+            unflushed.changes.extend_from_slice(changes);
+            unflushed.epochs.push((number, changes.len()));
+        }
     }
 
     /// Copies the next pages of the image into `into`, which is as long as some whole pages, and returns for each of these pages

@@ -148,7 +148,9 @@ fn an_image_is_the_disk_after_a_cut_and_the_disk_goes_on_as_without_it() {
             let expected = cut.undo.roll_back(&cut.memory, keep_share, image_number);
             differing += usize::from(cut.content() != disk.content());
 
-            let effects = disk.undo.begin_image(Snapshot::new(SIZE)).effects(keep_share, image_number);
+            let mut unflushed = Unflushed::with_room(random.below(30));
+            disk.undo.begin_image(Snapshot::new(SIZE), &mut unflushed);
+            let effects = unflushed.effects(keep_share, image_number);
             assert_eq!(effects.versions, expected);
             let (mut image, mut next) = (vec![0; SIZE], 0);
             while next < PAGES {
