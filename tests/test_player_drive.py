@@ -28,7 +28,12 @@ RECORD = {
     "completed_ns": LATE_NS,
     "outcome": "completed",
     "detail": "",
+    "x": None,
+    "y": None,
+    "z": None,
+    "seen": None,
 }
+LOOK = RECORD | {"action": "look", "x": -1, "y": 2, "z": 3, "seen": "air"}
 
 
 def lines(path: Path, *values: Any) -> Path:
@@ -50,6 +55,18 @@ def test_actions_keep_every_nanosecond_and_fit_the_table(tmp_path: Path) -> None
     assert table.read("actions", tmp_path / "a.parquet")["completed_ns"].iloc[1] == LATE_NS
 
 
+def test_actions_say_where_an_edit_was_and_what_a_look_saw(tmp_path: Path) -> None:
+    failed = LOOK | {"due_ns": 7, "outcome": "failed", "completed_ns": None, "seen": None}
+    place = LOOK | {"due_ns": 4, "action": "place", "seen": None}
+    actions = drive.read_actions(lines(tmp_path / "a.jsonl", failed, LOOK, RECORD | {"due_ns": 6}, place), expected=4)
+    table.write("actions", tmp_path / "a.parquet", actions)
+    for read in (actions, table.read("actions", tmp_path / "a.parquet")):
+        assert read["x"].fillna(0).tolist() == [-1, -1, 0, -1]
+        assert read["z"].dtype == "Int64"
+        assert read["seen"].isna().tolist() == [True, False, True, True]
+        assert read["seen"][1] == "air"
+
+
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
@@ -58,6 +75,12 @@ def test_actions_keep_every_nanosecond_and_fit_the_table(tmp_path: Path) -> None
         ({"due_ns": None}, "line 2"),
         ({"issued_ns": 1.5}, "line 2"),
         ({"mood": "good"}, "line 2"),
+        ({"x": 1}, "line 2"),
+        ({"seen": "air"}, "line 2"),
+        (LOOK | {"seen": "sky"}, "line 2"),
+        (LOOK | {"seen": None}, "line 2"),
+        (LOOK | {"y": 0.5}, "line 2"),
+        (LOOK | {"outcome": "failed", "completed_ns": None}, "line 2"),
     ],
 )
 def test_damaged_records_are_counted(tmp_path: Path, bad: dict[str, Any], says: str) -> None:

@@ -41,6 +41,7 @@ with open(actions, "w") as file:
     for event in events:
         at_ns = start_ns + event["due_ns"]
         own = {"player": event["player"], "action": event["action"], "due_ns": at_ns, "issued_ns": at_ns, "detail": ""}
+        own |= dict.fromkeys(("x", "y", "z", "seen"))
         late, done = {"completed_ns": None, "outcome": "timed_out"}, {"completed_ns": at_ns + 5, "outcome": "completed"}
         print(json.dumps(own | (late if event["action"] == "marker" else done)), file=file)
 open(status, "w").write(sys.argv[5])

@@ -21,7 +21,7 @@ _OUTCOMES = ("completed", "timed_out", "failed")
 _TIMES = ("due_ns", "issued_ns", "completed_ns")
 _AXES = ("x", "y", "z")
 PLACED, AIR, OTHER = "placed", "air", "other"
-"""What a look sees: a block of the kind that players place, air, or another block."""
+"""The blocks that a look tells apart: the one that players place, air, and all others."""
 
 
 def binary(driver: str) -> Path:

@@ -186,7 +186,9 @@ def _block_and_air(places: Sequence[Sequence[int]], players: int, number: int) -
 
 
 def _seen(actions: pd.DataFrame) -> dict[_Position, str | None]:
-    return {(look.x, look.y, look.z): look.seen for look in player.looks(actions).itertuples()}
+    looks = player.looks(actions)
+    positions = zip(looks["x"].tolist(), looks["y"].tolist(), looks["z"].tolist(), strict=True)
+    return {position: None if seen is pd.NA else seen for position, seen in zip(positions, looks["seen"].tolist(), strict=True)}
 
 
 def _action_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause]:

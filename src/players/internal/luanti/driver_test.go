@@ -130,7 +130,7 @@ func (f *fakeServer) handle(p *fakePeer, data []byte) {
 			}
 			f.move(p, to)
 		} else if _, err := fmt.Sscanf(text, "/tickdisk_look %d %d %d", &node[0], &node[1], &node[2]); err == nil {
-			said := fmt.Sprintf("look %d %d %d other default:dirt", node[0], node[1], node[2])
+			said := fmt.Sprintf("look %d %d %d other default:dirt\x1b(c@#f3d2ff) (0.2 s)", node[0], node[1], node[2])
 			if node[1] > 100 {
 				said = "-!- no terrain is stored there"
 			}
@@ -295,7 +295,8 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 			t.Errorf("%s was issued before the action before it was complete", got.Kind)
 		}
 	}
-	if look := p0[6]; look.Seen == nil || *look.Seen != report.Other || *look.X != 1000 || *look.Y != 79 || *look.Z != -8 {
+	if look := p0[6]; look.Seen == nil || *look.Seen != report.Other || look.Detail != "default:dirt" ||
+		*look.X != 1000 || *look.Y != 79 || *look.Z != -8 {
 		t.Errorf("the look is %+v", look)
 	}
 	if result.Players != 2 || result.Network.ConnectionErrors != 0 || result.Network.BlocksReceived != 27*3+3 {

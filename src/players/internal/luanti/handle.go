@@ -120,7 +120,8 @@ func (c *connection) gotBlock(r *reader) {
 	c.observer.NodeIs(node, content == contentAir, "the node's block arrived")
 }
 
-// heard passes on a chat message. The server begins the answer to a command that failed with a mark.
+// heard passes on a chat message. The answer to a command that failed begins with a mark. To the answer to a command that took long,
+// the server adds the time in a colour, which begins with an escape character.
 func (c *connection) heard(r *reader) {
 	r.take(2) // version, type
 	r.wideText()
@@ -131,7 +132,8 @@ func (c *connection) heard(r *reader) {
 	if reason, rejected := strings.CutPrefix(text, "-!-"); rejected {
 		c.observer.Refused(strings.TrimSpace(reason))
 	} else {
-		c.observer.Heard(text)
+		answer, _, _ := strings.Cut(text, "\x1b")
+		c.observer.Heard(answer)
 	}
 }
 

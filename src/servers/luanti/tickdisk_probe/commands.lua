@@ -5,6 +5,11 @@ return function(record, held, stone)
 		return string.format("%d", minetest.get_us_time())
 	end
 
+	-- Luanti 5.6.1 marks what it refuses itself in this way, and not what a command refuses.
+	local function refused(reason)
+		return false, "-!- " .. reason
+	end
+
 	minetest.register_chatcommand("tickdisk_ping", {
 		params = "<n>",
 		description = "Answers `pong <n>`",
@@ -20,7 +25,7 @@ return function(record, held, stone)
 			local x, y, z = text:match("^(%-?[%d.]+)[ ,]+(%-?[%d.]+)[ ,]+(%-?[%d.]+)$")
 			local player = minetest.get_player_by_name(name)
 			if not (x and player) then
-				return false, "usage: /tickdisk_teleport <x> <y> <z>"
+				return refused("usage: /tickdisk_teleport <x> <y> <z>")
 			end
 			held.move(player, {x = tonumber(x), y = tonumber(y), z = tonumber(z)})
 			return true
@@ -38,7 +43,7 @@ return function(record, held, stone)
 			local length = file and #file:read("*a") or 0
 			local after = stamp()
 			if not file then
-				return false, "no marker file " .. n
+				return refused("no marker file " .. n)
 			end
 			file:close()
 			record("m", "read" .. n, before, after)
@@ -53,13 +58,13 @@ return function(record, held, stone)
 		func = function(_, text)
 			local x, y, z = text:match("^(%-?%d+) (%-?%d+) (%-?%d+)$")
 			if not x then
-				return false, "usage: /tickdisk_look <x> <y> <z>"
+				return refused("usage: /tickdisk_look <x> <y> <z>")
 			end
 			local position = {x = tonumber(x), y = tonumber(y), z = tonumber(z)}
 			minetest.load_area(position)
 			local name = minetest.get_node(position).name
 			if name == "ignore" then
-				return false, "no terrain is stored at " .. text
+				return refused("no terrain is stored at " .. text)
 			end
 			local kind = name == stone and "placed" or name == "air" and name or "other"
 			return true, table.concat({"look", text, kind, name}, " ")
