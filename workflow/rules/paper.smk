@@ -37,7 +37,10 @@ rule collect:
 rule compare:
     input:
         evidence=EVIDENCE_FILES,
-        reference=list(Path("data/reference").glob("*/*.json")),
+        reference=[
+            *Path("data/reference").glob("*/*.json"),
+            *Path("data/kept").glob("*/*"),
+        ],
     output:
         "results/comparison.json",
     log:

@@ -7,6 +7,7 @@ reference is a run that is kept in `data/reference`, one for each scale.
 
 from tickdisk.compare.comparison import ComparedClaim, Comparison, compare
 from tickdisk.compare.reference import (
+    KeptStudy,
     Reference,
     WithoutReference,
     WithReference,
@@ -20,6 +21,7 @@ from tickdisk.compare.words import lines, summary
 __all__ = [
     "ComparedClaim",
     "Comparison",
+    "KeptStudy",
     "Reference",
     "WithReference",
     "WithoutReference",

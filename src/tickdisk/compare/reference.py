@@ -7,17 +7,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from tickdisk.compare.comparison import ComparedClaim, Comparison, compare
 from tickdisk.compare.side import load
 from tickdisk.compare.words import summary
+from tickdisk.config import Config
+from tickdisk.experiment import STUDIES
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_text
 from tickdisk.foundation.record import Record, plain, read, write
 from tickdisk.project import read_plan
-from tickdisk.studies.statement import CLAIMS, FACTS, MISSING, read_claims, read_facts
+from tickdisk.studies.statement import CLAIMS, FACTS, MISSING, Claim, Fact, read_claims, read_facts
 
-REFERENCES = Path("data/reference")
-_ABOUT = "about.json"
+REFERENCES, KEPT = Path("data/reference"), Path("data/kept")
+"""The folders of the references of scales, and of our results of studies that run alone, which the paper shows as ours."""
+_ABOUT, _FIGURE = "about.json", "figure.svg"
 
 
 class Reference(Record):
@@ -31,6 +36,21 @@ class Reference(Record):
     """The scale of the run."""
 
 
+class KeptStudy(Record):
+    """Our results of a study that runs alone and that a run lacks."""
+
+    reference: Reference
+    """The run that the results come from."""
+    machine: str
+    """The machine of that run."""
+    figure: str
+    """The path of the study's main figure, from the folder of the project."""
+    facts: dict[str, Fact]
+    """The facts of the study, under their names."""
+    claims: tuple[Claim, ...]
+    """The claims of the study."""
+
+
 class WithReference(Comparison):
     """The content of comparison.json for a run whose scale has a reference."""
 
@@ -38,6 +58,8 @@ class WithReference(Comparison):
     """The reference with which the run is compared."""
     summary: str
     """The comparison in a few sentences."""
+    kept: dict[str, KeptStudy] = Field(default_factory=dict)
+    """Our results of the studies that run alone and that the run lacks, by the name of the study."""
 
 
 class WithoutReference(Record):
@@ -49,11 +71,14 @@ class WithoutReference(Record):
     """A sentence that says so."""
     rows: tuple[ComparedClaim, ...] = ()
     """The list is empty."""
+    kept: dict[str, KeptStudy] = Field(default_factory=dict)
+    """Our results of the studies that run alone and that the run lacks, by the name of the study."""
 
 
-def write_reference(results: Path, references: Path = REFERENCES, *, left_out: Collection[str] = ()) -> Path:
+def write_reference(results: Path, references: Path = REFERENCES, kept: Path = KEPT, *, left_out: Collection[str] = ()) -> Path:
     """Keeps the facts, the claims and the plan of a run as the reference of its scale, and returns the folder.
 
+    A run of a study that runs alone is kept under the name of the study in the folder `kept`, with the study's main figure.
     `left_out` names the studies that the plan leaves out. The file about.json has the day and the commit. Raises TickdiskError if
     the project has changes that are not committed, because then nobody could make the run again, if another study is missing
     because a step failed, or if the facts are of another scale than the plan.
@@ -67,18 +92,29 @@ def write_reference(results: Path, references: Path = REFERENCES, *, left_out: C
     failed = read(dict[str, str], results / MISSING).keys() - left_out
     if failed:
         raise TickdiskError(f"{results} is no whole run, because {', '.join(sorted(failed))} failed; run the workflow again")
-    facts, folder = read_facts(results), references / plan.config.scale
+    facts, folder, scale = read_facts(results), _folder(plan.config, references, kept), plan.config.scale
     stated = facts.get("setup.scale")
-    if stated is None or stated.word != folder.name:
+    if stated is None or stated.word != scale:
         found = "no scale" if stated is None else f"the scale {stated.word}"
-        raise TickdiskError(f"{results / FACTS} is of {found}, and the plan beside it of {folder.name}; finish the run first")
-    for name, kept in ((FACTS, facts), (CLAIMS, list(read_claims(results).values()))):
+        raise TickdiskError(f"{results / FACTS} is of {found}, and the plan beside it of {scale}; finish the run first")
+    for name, stated_in_run in ((FACTS, facts), (CLAIMS, list(read_claims(results).values()))):
         # Each fact and each claim has a line of its own, so that a diff shows what a new run changed.
-        write_text(folder / name, _lines(plain(kept)))
-    write(folder / "plan.json", plan.kept())
+        write_text(folder / name, _lines(plain(stated_in_run)))
+    if folder.parent == kept:
+        study = STUDIES[folder.name]
+        drawn = results / "notebooks" / study.name / "figures" / f"{study.card.figure}.svg"
+        write_text(folder / _FIGURE, drawn.read_text(encoding="utf-8"))
+    else:
+        write(folder / "plan.json", plan.kept())
     made = datetime.now(UTC).date().isoformat()
-    write(folder / _ABOUT, Reference(commit=_git("rev-parse", "HEAD"), date=made, scale=folder.name))
+    write(folder / _ABOUT, Reference(commit=_git("rev-parse", "HEAD"), date=made, scale=scale))
     return folder
+
+
+def _folder(config: Config, references: Path, kept: Path) -> Path:
+    """Returns the folder of the reference of a run: that of its study, if this runs alone, or else that of its scale."""
+    study = config.study
+    return kept / study if study is not None and STUDIES[study].runs_alone else references / config.scale
 
 
 def _lines(value: Any) -> str:
@@ -98,21 +134,40 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-def compare_with_reference(results: Path, output: Path, references: Path = REFERENCES) -> str:
+def compare_with_reference(results: Path, output: Path, references: Path = REFERENCES, kept: Path = KEPT) -> str:
     """Compares a run with the reference of its scale, writes the comparison as JSON, and returns it in a few sentences.
 
-    If there is no reference of this scale, the summary says so, and the comparison has no rows.
+    A study that runs alone has a reference of its own. If there is none of this scale, the summary says so, and the comparison
+    has no rows.
     """
-    scale = read_plan(results / "plan.json").config.scale
-    folder = references / scale
-    if not (folder / _ABOUT).exists():
-        said = f"No reference of scale {scale} is kept in {references}, so this run is not compared with one of ours."
-        write(output, WithoutReference(summary=said))
+    config = read_plan(results / "plan.json").config
+    folder = _folder(config, references, kept)
+    about = read(Reference, folder / _ABOUT) if (folder / _ABOUT).exists() else None
+    if about is None or about.scale != config.scale:
+        said = f"No reference of scale {config.scale} is kept in {folder.parent}, so this run is not compared with one of ours."
+        write(output, WithoutReference(summary=said, kept=_kept(results, kept)))
         return said
-    about, comparison = read(Reference, folder / _ABOUT), compare(load(results), load(folder))
+    comparison = compare(load(results), load(folder))
     said = f"This run against our reference of {about.date} (commit {about.commit[:12]}): {summary(comparison)}"
-    write(output, WithReference(reference=about, summary=said, **dict(comparison)))
+    write(output, WithReference(reference=about, summary=said, kept=_kept(results, kept), **dict(comparison)))
     return said
+
+
+def _kept(results: Path, folder: Path) -> dict[str, KeptStudy]:
+    """Returns our results of the studies that run alone and that a run lacks. A study that was never kept is not among them."""
+    own, found = read_facts(results), dict[str, KeptStudy]()
+    for name in (name for name, study in STUDIES.items() if study.runs_alone):
+        at, start = folder / name, f"{name}."
+        if (at / _ABOUT).exists() and not any(fact.startswith(start) for fact in own):
+            facts = read_facts(at)
+            found[name] = KeptStudy(
+                reference=read(Reference, at / _ABOUT),
+                machine=facts["setup.machine"].text if "setup.machine" in facts else "a machine that is not known",
+                figure=str(at / _FIGURE),
+                facts={fact: value for fact, value in facts.items() if fact.startswith(start)},
+                claims=tuple(claim for claim in read_claims(at).values() if claim.id.startswith(start)),
+            )
+    return found
 
 
 def read_summary(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from tickdisk.compare import ComparedClaim, Reference, WithoutReference, WithReference
+from tickdisk.compare import ComparedClaim, KeptStudy, Reference, WithoutReference, WithReference
 from tickdisk.describe.entry import DescribedTable, Entry, Section, blocks_of, written
 from tickdisk.describe.keys import Key, keys_of_class
 from tickdisk.project import KeptPlan
@@ -81,8 +81,16 @@ SECTION = Section(
             "results/comparison.json",
             "This file compares the run, claim by claim, with the reference of its scale.",
             (
-                *blocks_of(WithReference, "With a reference of the same scale, the file is an object with these keys:"),
-                *blocks_of(WithoutReference, "Without one, it has only these keys:", elsewhere=(ComparedClaim,)),
+                *blocks_of(
+                    WithReference,
+                    "With a reference of the same scale, the file is an object with these keys:",
+                    elsewhere=(Fact, Claim),
+                ),
+                *blocks_of(
+                    WithoutReference,
+                    "Without one, it has only these keys:",
+                    elsewhere=(ComparedClaim, KeptStudy, Reference, Fact, Claim),
+                ),
             ),
         ),
         Entry(
@@ -95,6 +103,13 @@ SECTION = Section(
             "This file says where the reference of a scale comes from. Beside it lie `facts.json` and `claims.json` of "
             "that run, with the keys above.",
             tuple(blocks_of(Reference)),
+        ),
+        Entry(
+            "data/kept/STUDY/about.json",
+            "This file says where our results of a study that runs alone come from, with the keys of "
+            "`data/reference/SCALE/about.json`. Beside it lie `facts.json` and `claims.json` of that run, and the study's main "
+            "figure.",
+            (),
         ),
         Entry(
             "data/reference/SCALE/plan.json",

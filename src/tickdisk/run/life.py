@@ -14,6 +14,7 @@ from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
 from tickdisk.run.play import play
+from tickdisk.run.played import played_world
 from tickdisk.run.record import CpuRecorder
 from tickdisk.run.recover import recover_all
 from tickdisk.run.stage import DEVICE_LOG, Stage
@@ -37,7 +38,7 @@ def run_life(stage: Stage) -> PlayedLife:
     """
     stage.folder.mkdir(parents=True)
     stage.raw.mkdir()
-    world = stage.world()
+    world = stage.world() if not stage.life.cuts_s else played_world(stage, stage.world())
     trace = write_life_trace(stage.trace, stage.cell, stage.life, read_world(world))
     with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu, CutImages(stage) as images:
         captures = LifeCaptures(stage.tools, fast, stage.logs, host.split_cores().others, cpu, stage.server.classify)

@@ -28,6 +28,7 @@ _LOOK_PERIOD_S = 0.1
 _JOIN_PERIOD_S = 0.1
 _PATIENCE_S = 30.0
 """Time after the last due look for answers that are still under way."""
+_CHECK_S = 0.1
 _LEAD_S = 0.5
 _STOP_S = 10.0
 _LOOKS = "looks"
@@ -122,10 +123,12 @@ def _look(stage: Stage, running: RunningServer, fast: Path, logs: Path, position
     with player.start_players(
         stage.server.clients, stage.address, trace, started_ns, out, logs, host.split_cores().clients
     ) as players:
-        if players.wait(_LEAD_S + events[-1].due_ns / 1e9 + _PATIENCE_S) is None:
+        end_s = time.monotonic() + _LEAD_S + events[-1].due_ns / 1e9 + _PATIENCE_S
+        while players.wait(_CHECK_S) is None and time.monotonic() < end_s and running.alive():
+            continue
+        is_alive, last_words = running.alive(), running.last_words()
+        if players.poll() is None:
             players.stop(_STOP_S)
-        is_alive = running.alive()
-        last_words = running.last_words()
     actions = player.read_actions(out / player.ACTIONS, expected=len(events))
     if not is_alive:
         return _failed("ended", last_words)

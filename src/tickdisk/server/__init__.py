@@ -20,11 +20,12 @@ from tickdisk.server.contract import (
 from tickdisk.server.ready import PORT, require_free
 from tickdisk.server.registry import SERVERS, classify, named
 from tickdisk.server.ticks import TickCounts, Ticks, first_thread, read_ticks
-from tickdisk.server.world import WorldFacts, WorldSpec, read_world, write_world
+from tickdisk.server.world import WORLD_FILE, WorldFacts, WorldSpec, read_world, whole_folder, write_world
 
 __all__ = [
     "PORT",
     "SERVERS",
+    "WORLD_FILE",
     "Change",
     "DataType",
     "Needs",
@@ -46,5 +47,6 @@ __all__ = [
     "read_ticks",
     "read_world",
     "require_free",
+    "whole_folder",
     "write_world",
 ]
