@@ -22,9 +22,9 @@ from tickdisk.studies.changes.compute import METRICS, SAVE_GAP, Results
 from tickdisk.studies.changes.lost import losses_of
 from tickdisk.studies.study import Study
 
-SLOW_MS = 240.0
+SLOW_MS = 150.0
 """A slow disk makes every gap so much longer where nothing is changed."""
-LEFT = {"sqlite_synchronous_0": 0.1, "leveldb": 0.5, "players_apart": 1.0, "rare_saves": 1.05, "synced_saves": 1.5}
+LEFT = {"sqlite_synchronous_0": 0.1, "leveldb": 0.5, "players_apart": 1.0, "rare_saves": 1.05, "synced_saves": 2.0}
 """The part of that which a change leaves."""
 LOST_S = {
     UNCHANGED: 1.5,

@@ -4,7 +4,8 @@
 //! A page of zeroes is a hole in the file.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use parking_lot::Mutex;
@@ -42,7 +43,7 @@ pub fn write(file: &File, memory: &Memory, undo: &Mutex<Undo>, effects: &Effects
 
 /// Replaces the content of a disk, all of which is durable afterwards, by the image in `file`. Nobody may use the disk. Fails if
 /// the file cannot be read or has another size than the disk.
-pub fn load(mut file: &File, memory: &Memory, mut undo: Option<&mut Undo>) -> io::Result<()> {
+pub fn load(file: &File, memory: &Memory, mut undo: Option<&mut Undo>) -> io::Result<()> {
     if file.metadata()?.len() != memory.size() as u64 {
         return Err(io::Error::other("the image has another size than the disk"));
     }
@@ -50,19 +51,37 @@ pub fn load(mut file: &File, memory: &Memory, mut undo: Option<&mut Undo>) -> io
     if let Some(undo) = &mut undo {
         undo.forget_all();
     }
-    let mut buffer = vec![0; READ];
-    for start in (0..memory.size()).step_by(READ) {
-        let bytes = &mut buffer[..READ.min(memory.size() - start)];
-        file.read_exact(bytes)?;
+    let (mut buffer, mut start) = (vec![0; READ], 0);
+    while let Some(data) = next_data(file, start, memory.size())? {
+        let bytes = &mut buffer[..READ.min(memory.size() - data)];
+        file.read_exact_at(bytes, data as u64)?;
         for (number, page) in bytes.chunks(PAGE).enumerate().filter(|(_, page)| **page != ZEROES[..page.len()]) {
-            let offset = start + number * PAGE;
+            let offset = data + number * PAGE;
             if let Some(undo) = &mut undo {
                 undo.note_durable(offset / PAGE);
             }
             assert!(memory.write(offset as u64, page), "the image is as long as the disk");
         }
+        start = data + bytes.len();
     }
     Ok(())
+}
+
+/// Returns the first page of a file from `start` on that is not in a hole, or `None` if there is none before `size`.
+fn next_data(file: &File, start: usize, size: usize) -> io::Result<Option<usize>> {
+    if start >= size {
+        return Ok(None);
+    }
+    let offset = libc::off_t::try_from(start).map_err(io::Error::other)?;
+    // SAFETY: lseek takes any descriptor and any numbers, and tells what does not fit.
+    let found = unsafe { libc::lseek(file.as_raw_fd(), offset, libc::SEEK_DATA) };
+    match usize::try_from(found) {
+        Ok(data) => Ok(Some(data / PAGE * PAGE)),
+        Err(_) => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+            error => Err(error),
+        },
+    }
 }
 
 #[cfg(test)]
