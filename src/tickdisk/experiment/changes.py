@@ -36,8 +36,11 @@ class Changes(Roaming):
     ping_period_s: Seconds = 1.0
     cut_lives: Annotated[int, Field(ge=0)] = 0
     """Number of blocks that also have a life with power cuts for each change, and one without a change."""
-    cuts: Annotated[int, Field(ge=0)] = 5
-    """Number of power cuts in such a life, at random times in one save period, before which another one passed."""
+    cuts: Annotated[int, Field(ge=0)] = 10
+    """Number of power cuts in such a life, at random times in one save period."""
+    cut_hold_s: Seconds = 35.0
+    """Time from the warm-up to that save period. Linux writes what a program left to it after 30 s, and looks every 5 s, so that
+    the loss would still grow before."""
     cut_save_period_s: Seconds = 5.3
     """Time between two saves in a life with power cuts, if the change does not alter it. It is Luanti's own."""
 
@@ -79,7 +82,8 @@ def _cut(block: Block[Changes], name: str, arms: Mapping[str, str]) -> PlannedLi
     """Returns a life on the slow device with power cuts at random times, which differ from change to change."""
     design, slow = block.design, arms["dose"]
     period_s = design.cut_save_period_s * SAVE_PERIODS.get(name, 1.0)
-    first_s, end_s = design.warm_up_s + period_s, design.warm_up_s + 2 * period_s
+    first_s = design.warm_up_s + design.cut_hold_s
+    end_s = first_s + period_s
     times_s = sorted(block.rng(f"cuts {name}", block.number).uniform(first_s, end_s, design.cuts).round(3).tolist())
     return PlannedLife(
         f"{CUT}{name}",

@@ -23,12 +23,12 @@ def gains_and_losses(
     """Draws a tick metric on a slow and a fast disk beside the play that a power cut loses, for each change of each server.
 
     `gaps` has the columns server, change, disk (slow or fast), ms, low and high (ends of its interval). `losses` has server,
-    change, seconds, low and high, and may be empty. Ends that are NaN are not drawn. `metric` is the name of the metric in prose,
-    `slow_ms` and `fast_ms` are the latencies of the disks, and `level` is the confidence of the intervals.
+    change, seconds, low, high, and a note that stands beside the bar, and it may be empty. Numbers that are NaN are not drawn.
+    `metric` is the name of the metric in prose, `slow_ms` and `fast_ms` are the latencies of the disks, and `level` is the
+    confidence of the intervals.
     """
     table = checked(gaps, ["server", "change", "disk", "ms", "low", "high"], "gains of changes").dropna(subset=["ms"])
-    lost = losses.dropna(subset=["seconds"])
-    table, lost = _with_ends(table, "ms"), _with_ends(lost, "seconds")
+    table, lost = _with_ends(table, "ms"), _with_ends(losses.fillna({"seconds": 0.0}), "seconds")
     servers, count = list(dict.fromkeys(table["server"])), 1 if lost.empty else 2
     ms_axis = log_axis(pd.concat([table["ms"], table["low"], table["high"]]))
     seconds_axis = spread_axis([*lost["seconds"], *lost["high"], 0.0], 1e9) if len(lost) else {}
@@ -52,11 +52,12 @@ def gains_and_losses(
         if count > 1:
             unnamed = alt.Y("change:N", sort=order, title=None, scale=alt.Scale(domain=order), axis=None)
             heading = "Play lost in a power cut (s)" if is_last else None
-            at, low = (alt.X(f"{name}:Q", title=heading, **seconds_axis) for name in ("seconds", "low"))
+            at, low, high = (alt.X(f"{name}:Q", title=heading, **seconds_axis) for name in ("seconds", "low", "high"))
             base = alt.Chart(lost[lost["server"] == server]).encode(unnamed)
             bars = base.mark_bar(color=PALETTE[7], height=6 * theme.scale).encode(at)
             ends = base.mark_rule(color=INK, strokeWidth=theme.scale).encode(low, x2="high:Q")
-            panels.append(alt.layer(bars, ends).properties(**size))
+            notes = base.mark_text(align="left", dx=4 * theme.scale).encode(high, text="note:N")
+            panels.append(alt.layer(bars, ends, notes).properties(**size))
         lines.append(alt.hconcat(*panels))
     words = f"Means with {level:.0%} intervals, left over blocks, right over server lives with power cuts"
     return finish(alt.vconcat(*lines), "Changes of a server: gain on a slow disk, and price of a power cut", words, theme=theme)

@@ -1,17 +1,21 @@
 """Starts a server again on what power cuts have left, and lets players look which of their edits are there."""
 
+import os
 import signal
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Literal
 
 import pandas as pd
 
 from tickdisk import device, player
-from tickdisk.foundation import host, memory, table
+from tickdisk.foundation import memory, table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.actors import instruments
 from tickdisk.run.cuts import TakenCut
@@ -22,9 +26,11 @@ Outcome = Literal["opened", "not_mounted", "not_started", "no_player", "ended"]
 """The outcome of a power cut: the world opened to players to the end; the file system of a device did not recover; the server did
 not start; no player could join; or the server ended by itself while players looked.
 """
+_AT_ONCE = 4
+"""Largest number of servers that are started at once. Each has a core and the memory of a device."""
 _LOOKERS = 5
 """Number of players who look. Each also finds out whether it can join."""
-_LOOK_PERIOD_S = 0.1
+_LOOK_PERIOD_S = 0.04
 _JOIN_PERIOD_S = 0.1
 _PATIENCE_S = 30.0
 """Time after the last due look for answers that are still under way."""
@@ -53,11 +59,16 @@ def recover_all(stage: Stage, cuts: Sequence[TakenCut]) -> None:
     """
     placed = player.placed_blocks(table.read("actions", stage.folder / "actions.parquet"))
     acknowledged = placed.dropna(subset=["acknowledged_ns"]).astype({"acknowledged_ns": "int64", "issued_ns": "int64"})
+    before_cuts = [acknowledged[acknowledged["acknowledged_ns"] <= cut.cut_ns] for cut in cuts]
+    positions = [list(before[["x", "y", "z"]].itertuples(index=False, name=None)) for before in before_cuts]
+    # Nothing is timed here, so several servers run at once. A thread starts its children and sees their ends.
+    count, ports = min(len(os.sched_getaffinity(0)), _AT_ONCE), SimpleQueue[int]()
+    for number in range(count):
+        ports.put(stage.project.config.port + number)
+    with instruments(), ThreadPoolExecutor(count) as threads:
+        recovered = list(threads.map(partial(_recover, stage, ports), cuts, positions))
     rows, remains = [], []
-    for cut in cuts:
-        before = acknowledged[acknowledged["acknowledged_ns"] <= cut.cut_ns]
-        with instruments():
-            found = _recover(stage, cut, list(before[["x", "y", "z"]].itertuples(index=False, name=None)))
+    for cut, before, found in zip(cuts, before_cuts, recovered, strict=True):
         seen = found.looks.drop_duplicates(["x", "y", "z"])
         remains.append(before.merge(seen, how="left", on=["x", "y", "z"]).assign(cut=cut.number))
         rows.append(
@@ -76,41 +87,40 @@ def recover_all(stage: Stage, cuts: Sequence[TakenCut]) -> None:
     table.write("remains", stage.folder / "remains.parquet", kept)
 
 
-def _recover(stage: Stage, cut: TakenCut, positions: Sequence[tuple[int, int, int]]) -> _Recovered:
-    """Mounts the images of a cut, starts the server on the world, and lets players look at the positions of blocks."""
-    logs = stage.logs / f"cut_{cut.number}"
-    with memory.folder() as fast, ExitStack() as mounted:
-        disks = [mounted.enter_context(stage.device_up()) for _ in cut.images]
-        for disk, image in zip(disks, cut.images, strict=True):
-            disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
-            try:
-                disk.restore(image.path)
-            except device.NotRecoveredError as error:
-                return _failed("not_mounted", str(error))
-            image.path.unlink()
-        world = disks[0].mount_point / "world"
-        for other in disks[1:]:
-            place_apart(world, stage.names_apart, other.mount_point)
-        port = stage.project.config.port
-        require_free(port)
-        try:
-            running = stage.server.start(
-                world,
-                port=port,
-                folder=fast,
-                logs=logs,
-                cores=host.split_cores().server,
-                save_period_s=stage.save_period_s,
-                settings=stage.settings,
-            )
-        except TickdiskError as error:
-            return _failed("not_started", str(error))
-        for disk in disks:
-            disk.add_user(running.pid)
-        try:
-            return _look(stage, running, fast, logs, positions)
-        finally:
-            running.child.stop(_STOP_S, signal.SIGKILL)
+def _recover(stage: Stage, ports: "SimpleQueue[int]", cut: TakenCut, positions: Sequence[tuple[int, int, int]]) -> _Recovered:
+    """Mounts the images of a cut, starts the server on the world at a free port, and lets players look at blocks."""
+    logs, port = stage.logs / f"cut_{cut.number}", ports.get()
+    try:
+        with memory.folder() as fast, ExitStack() as mounted:
+            disks = [mounted.enter_context(stage.device_up()) for _ in cut.images]
+            for disk, image in zip(disks, cut.images, strict=True):
+                disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
+                try:
+                    disk.restore(image.path)
+                except device.NotRecoveredError as error:
+                    return _failed("not_mounted", str(error))
+                image.path.unlink()
+            world = disks[0].mount_point / "world"
+            for other in disks[1:]:
+                place_apart(world, stage.names_apart, other.mount_point)
+            return _start(stage, world, port, fast, logs, positions)
+    finally:
+        ports.put(port)
+
+
+def _start(stage: Stage, world: Path, port: int, fast: Path, logs: Path, positions: Sequence[tuple[int, int, int]]) -> _Recovered:
+    """Starts the server on a world, and lets players look at the positions of blocks."""
+    require_free(port)  # A port that is taken is no damage of the world.
+    try:
+        running = stage.server.start(
+            world, port=port, folder=fast, logs=logs, save_period_s=stage.save_period_s, settings=stage.settings
+        )
+    except TickdiskError as error:
+        return _failed("not_started", str(error))
+    try:
+        return _look(stage, running, fast, logs, positions)
+    finally:
+        running.child.stop(_STOP_S, signal.SIGKILL)
 
 
 def _look(stage: Stage, running: RunningServer, fast: Path, logs: Path, positions: Sequence[tuple[int, int, int]]) -> _Recovered:
@@ -120,9 +130,7 @@ def _look(stage: Stage, running: RunningServer, fast: Path, logs: Path, position
     events = player.look_around(positions or [(0, 0, 0)], players=_LOOKERS, period_s=_LOOK_PERIOD_S, join_period_s=_JOIN_PERIOD_S)
     player.write_trace(trace, events)
     started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
-    with player.start_players(
-        stage.server.clients, stage.address, trace, started_ns, out, logs, host.split_cores().clients
-    ) as players:
+    with player.start_players(stage.server.clients, f"127.0.0.1:{running.facts.port}", trace, started_ns, out, logs) as players:
         end_s = time.monotonic() + _LEAD_S + events[-1].due_ns / 1e9 + _PATIENCE_S
         while players.wait(_CHECK_S) is None and time.monotonic() < end_s and running.alive():
             continue

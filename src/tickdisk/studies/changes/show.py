@@ -22,12 +22,13 @@ def gains(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
                 row = {"server": server.title, "change": life, "disk": disk}
                 gaps.append({**row, "ms": mean.value, "low": mean.low, "high": mean.high})
             if life in server.losses:
-                mean = server.losses[life].seconds
+                lost, mean = server.losses[life], server.losses[life].seconds
                 row = {"server": server.title, "change": life}
-                losses.append({**row, "seconds": mean.value, "low": mean.low, "high": mean.high})
+                note = "" if lost.opened == len(lost.cuts) else f"{lost.opened} of {len(lost.cuts)} worlds opened"
+                losses.append({**row, "seconds": mean.value, "low": mean.low, "high": mean.high, "note": note})
     return plot.gains_and_losses(
         pd.DataFrame(gaps),
-        pd.DataFrame(losses, columns=["server", "change", "seconds", "low", "high"]),
+        pd.DataFrame(losses, columns=["server", "change", "seconds", "low", "high", "note"]),
         metric=METRICS[SAVE_GAP].capitalize(),
         slow_ms=first.data.latency_ms(first.slow),
         fast_ms=first.data.latency_ms(first.data.role("baseline")),
