@@ -11,7 +11,7 @@ import pytest
 from simulated_runs import BASE_MS, DELAY_MS, SECOND, cells_of, config_of, write_runs
 
 from tickdisk import qos, server, stats
-from tickdisk.config import Cell, arms_of_run, load_arms, load_config
+from tickdisk.config import Cell, Config, arms_of_run, load_arms, load_config
 from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, STUDIES, UNCHANGED, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project.project import left_out
@@ -232,27 +232,38 @@ def test_a_power_cut_loses_the_known_time_and_edits(known: Study[Results]) -> No
     assert (share.low, share.high) == (pytest.approx(0.7347, abs=1e-4), pytest.approx(0.9789, abs=1e-4))
 
 
+def few() -> Config:
+    """Returns a configuration with two changes of Luanti and no power cuts, whose lives are soon written."""
+    config = config_of("paper", None)
+    scale = config.scales["paper"]
+    sizes = scale.design(CHANGES).model_copy(update={"changes": ("leveldb", "players_apart"), "cut_lives": 0})
+    return config.model_copy(update={"scales": {"paper": scale.model_copy(update={"changes": sizes})}})
+
+
 def test_a_life_with_saturated_clients_makes_its_change_not_valid_and_the_unchanged_one_all(tmp_path: Path) -> None:
-    for name, hit in (("leveldb", {"leveldb"}), (UNCHANGED, {"leveldb", "players_apart", "rare_saves", "sqlite_synchronous_0"})):
-        path = write(tmp_path / name, "luanti", values={(2, name): {"not_valid": {"latency_6ms": "the clients were late"}}})
-        found = verdicts(study_of(path))
-        lost = {key.split(".")[1] for key, verdict in found.items() if verdict == "not valid" and not key.startswith("opens")}
+    for name, hit in (("leveldb", {"leveldb"}), (UNCHANGED, {"leveldb", "players_apart"})):
+        saturated = {"not_valid": {"latency_6ms": "the clients were late"}}
+        path = write(tmp_path / name, "luanti", config=few(), values={(2, name): saturated})
+        lost = {key.split(".")[1] for key, verdict in verdicts(study_of(path)).items() if verdict == "not valid"}
         assert lost & set(LEFT) == hit
 
 
 def test_a_server_that_ended_on_the_slow_disk_counts_as_a_gap_of_the_whole_time(tmp_path: Path) -> None:
     ended = {"epoch": 1, "arm": "latency_6ms", "at_ns": 9 * SECOND, "said": "no space"}
-    path = write(tmp_path, "luanti", values={(0, "leveldb"): {"ended": ended}})
-    rows = study_of(path).results.servers[0].rows
+    results = study_of(write(tmp_path, "luanti", config=few(), values={(0, "leveldb"): {"ended": ended}})).results.servers[0]
+    rows = results.rows
     row = rows[(rows["metric"] == SAVE_GAP) & (rows["life"] == "leveldb") & (rows["block"] == 0)].iloc[0]
     assert row["slow"] == pytest.approx(3 * 1.1 * 1000, rel=0.01)
+    assert not results.losses, "there was no power cut"
 
 
-def test_cuts_after_the_end_of_a_server_are_planned_and_not_made(folder: Path) -> None:
-    lives = list(study_of(folder / "plan.json").results.servers[0].data.lives())
-    lost = losses_of(lives, (UNCHANGED,), stats.ALPHA)[UNCHANGED]
+def test_cuts_after_the_end_of_a_server_are_planned_and_not_made(known: Study[Results]) -> None:
+    lost = known.results.servers[0].losses[UNCHANGED]
     assert (lost.planned, len(lost.cuts), lost.unseen) == (30, 30, 0)
-    assert not losses_of([life for life in lives if not life.planned.cuts_s], (UNCHANGED,), stats.ALPHA)
+    life = next(life for life in known.results.servers[0].data.lives() if life.name == f"{CUT}{UNCHANGED}")
+    more = replace(life, planned=replace(life.planned, cuts_s=(*life.planned.cuts_s, 99.0)))
+    later = losses_of([more], (UNCHANGED,), stats.ALPHA)[UNCHANGED]
+    assert (later.planned, len(later.cuts)) == (11, 10)
 
 
 def test_the_figure_and_the_tables_have_every_change(known: Study[Results]) -> None:
