@@ -54,10 +54,10 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
 
     `generated` is the folder of the world, and the folder `fast` takes what the programs record.
     """
-    first, cores = stage.life.first_arm, host.split_cores()
+    first, cores, is_cut = stage.life.first_arm, host.split_cores(), bool(stage.life.cuts_s)
     with captures, ExitStack() as mounted:
-        disk = mounted.enter_context(stage.device_up(log_path=fast / DEVICE_LOG, volatile=bool(stage.life.cuts_s)))
-        apart = [mounted.enter_context(stage.device_up(volatile=bool(stage.life.cuts_s)))] if stage.names_apart else []
+        disk = mounted.enter_context(stage.device_up(stage.logs, log_path=fast / DEVICE_LOG, volatile=is_cut))
+        apart = [mounted.enter_context(stage.device_up(stage.logs / "apart", volatile=is_cut))] if stage.names_apart else []
         images.disks = (disk, *apart)
         world = _copy_world(stage, generated, disk, apart)
         meter = host.LoadMeter(programs=True)

@@ -108,8 +108,10 @@ class Stage:
         """Names of the files of the world that lie on a device of their own, which has the same model. Empty for none."""
         return () if self.change is None else self.change.apart
 
-    def device_up(self, *, log_path: Path | None = None, volatile: bool = False) -> AbstractContextManager[device.MountedDevice]:
-        """Brings a device of the life's first arm up for the length of a `with` block."""
+    def device_up(
+        self, logs: Path, *, log_path: Path | None = None, volatile: bool = False
+    ) -> AbstractContextManager[device.MountedDevice]:
+        """Brings a device of the life's first arm up for the length of a `with` block. Its emulator has the folder `logs`."""
         config, first = self.project.config, self.life.first_arm
         return device.up(
             self.models[first],
@@ -118,7 +120,7 @@ class Stage:
             file_system=config.file_system,
             floor_ns=self.floor_ns(first),
             log_path=log_path,
-            logs=self.logs,
+            logs=logs,
             cores=host.split_cores().emulator,
             volatile=volatile,
         )
