@@ -1,0 +1,136 @@
+"""Writes the steps of one thread from what happened in it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tickdisk.blame import NONE, Integers
+from tickdisk.foundation.waiting import TimeKind
+from tickdisk.predict.program import Alarm, Step
+from tickdisk.predict.requests import Requests
+
+WAIT, CUT, TICK = range(3)
+"""Kinds of events: a wait begins, the thread wakes another one, a tick begins."""
+_IDLE_NS = 200_000
+"""Shortest wait before a tick in which the thread was idle."""
+_AFTER_IDLE_NS = 3_000_000
+"""Longest time from the end of an idle wait to the start of the tick for which it waited."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happens in a thread at a time. The last four fields are those of a wait."""
+
+    at_ns: int
+    what: int
+    """One of WAIT, CUT and TICK."""
+    row: int = NONE
+    """Row of the wait in the table of waits, or number of the tick."""
+    end_ns: int = 0
+    kind: str = ""
+    """One of `TimeKind`."""
+    waker: int = NONE
+    """Thread that handed a lock over, as a number of a stream."""
+
+
+@dataclass
+class TickClock:
+    """The ticks of a capture, with what the steps of the thread that ticks say of them."""
+
+    starts_ns: Integers
+    """Captured start of each tick, in the order of time."""
+    steps: list[int] = field(default_factory=list)
+    """Step that is completed when each tick starts."""
+    is_timed: list[bool] = field(default_factory=list)
+    """Whether the thread was idle before each tick."""
+
+    def awaited(self, start_ns: int, end_ns: int) -> int | None:
+        """Returns the number of the tick for which a wait of the thread that ticks ended, or None if it ended for none."""
+        after = int(np.searchsorted(self.starts_ns, start_ns, side="right"))
+        is_idle = end_ns - start_ns >= _IDLE_NS and after < self.starts_ns.size
+        return after if is_idle and int(self.starts_ns[after]) - end_ns < _AFTER_IDLE_NS else None
+
+
+class ThreadWriter:
+    """Writes the steps of one thread behind those of others. `take` takes what happens in it, in the order of time."""
+
+    def __init__(self, steps: list[Step], lane: int, begin_ns: int, requests: Requests, clock: TickClock | None) -> None:
+        """Begins to write. `clock` is given for the thread that ticks."""
+        self._steps, self._lane, self._now_ns, self._requests, self._clock = steps, lane, begin_ns, requests, clock
+        self._due_ns = 0
+        """Time that the thread has computed since its last step."""
+        self._idle_end_ns = 0
+        self._gap: int | None = None if clock is None else 0
+        self.followed = self.kept = 0
+        """Numbers of waits for storage with and without block requests."""
+
+    def take(self, event: Event) -> None:
+        """Takes what happens next."""
+        if event.what == WAIT:
+            if event.end_ns > self._now_ns:
+                self._wait(event, max(event.at_ns, self._now_ns))
+            return
+        is_running = event.at_ns > self._now_ns
+        if is_running:
+            self._compute_until(event.at_ns)
+        if event.what == TICK:
+            self._tick(event.row)
+        elif is_running:
+            self._step(self._now_ns)
+
+    def _compute_until(self, at_ns: int) -> None:
+        self._due_ns += at_ns - self._now_ns
+        self._now_ns = at_ns
+
+    def _step(self, at_ns: int, wakers: tuple[tuple[int, int], ...] = (), alarm: Alarm | None = None) -> int:
+        self._steps.append(Step(self._lane, at_ns, self._due_ns, (), wakers, alarm))
+        self._due_ns = 0
+        return len(self._steps) - 1
+
+    def _tick(self, number: int) -> None:
+        if self._clock is None:
+            return
+        self._gap = number
+        self._clock.is_timed.append(self._now_ns - self._idle_end_ns < _AFTER_IDLE_NS)
+        self._clock.steps.append(self._step(self._now_ns))
+
+    def _wait(self, event: Event, start_ns: int) -> None:
+        self._compute_until(start_ns)
+        self._now_ns = event.end_ns
+        if self._requests.waves_of(event.row):
+            self._wait_for_storage(event, start_ns)
+        elif event.kind in (TimeKind.RUN_QUEUE, TimeKind.IO):
+            self.kept += int(event.kind == TimeKind.IO)
+            self._due_ns += event.end_ns - start_ns
+        else:
+            self._wait_for_others(event, start_ns)
+
+    def _wait_for_others(self, event: Event, start_ns: int) -> None:
+        """Writes a wait for another thread, or for something outside the program."""
+        if self._due_ns:
+            self._step(start_ns)
+        tick = None if self._clock is None else self._clock.awaited(start_ns, event.end_ns)
+        if tick is not None:
+            # The thread waits for its timer, whoever passed the timer's signal on.
+            self._idle_end_ns = event.end_ns
+            self._step(event.end_ns, alarm=Alarm(event.end_ns, tick))
+        elif event.waker != NONE:
+            self._step(event.end_ns, wakers=((event.waker, event.end_ns),))
+        else:
+            self._step(event.end_ns, alarm=Alarm(event.end_ns, self._gap))
+
+    def _wait_for_storage(self, event: Event, start_ns: int) -> None:
+        """Writes a wait for block requests, wave after wave. What is left of it is the kernel's time, which stays."""
+        self.followed += 1
+        cursor_ns = start_ns
+        for wave in self._requests.waves_of(event.row):
+            self._due_ns += max(0, wave.begin_ns - cursor_ns)
+            own, others = self._requests.claimed(event.row, wave)
+            cursor_ns = max(cursor_ns, wave.begin_ns) + wave.nominal_ns
+            at_ns = min(event.end_ns, cursor_ns)
+            self._steps.append(Step(self._lane, at_ns, self._due_ns, [self._requests.asked[row] for row in own]))
+            self._requests.made(own, len(self._steps) - 1)
+            self._due_ns = 0
+            if others:
+                self._requests.shared(others, self._step(at_ns))
+        self._due_ns = max(0, event.end_ns - cursor_ns)
