@@ -11,6 +11,7 @@ were made on purpose.
 
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
+from tickdisk.blame.chain import follow
 from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
 from tickdisk.blame.evidence import CaptureEvidence, load_evidence
 from tickdisk.blame.lanes import LOCK, NONE, Integers, ThreadWaits
@@ -44,6 +45,7 @@ __all__ = [
     "count",
     "explain",
     "explain_wait",
+    "follow",
     "load_evidence",
     "match_requests",
     "overlapping",

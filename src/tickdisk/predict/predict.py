@@ -11,8 +11,8 @@ from tickdisk import blame, device, qos, server
 from tickdisk.blame import CaptureEvidence, Integers
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import Manifest, has_run, read_manifest
-from tickdisk.predict.actions import predicted_ns
-from tickdisk.predict.loop import timed
+from tickdisk.predict.actions import LOADING, predicted_ns
+from tickdisk.predict.loop import Loop, timed
 from tickdisk.predict.record import Forecast, Prediction
 from tickdisk.predict.writing import Written, written
 
@@ -29,9 +29,7 @@ class CapturedLife:
     model: device.DeviceModel
     title: str
     """Title of the server."""
-    period_ns: int
-    backlog: int
-    """Most ticks that the server makes up for."""
+    loop: Loop
 
 
 def load_captured(path: Path, life: str | None = None) -> CapturedLife:
@@ -54,8 +52,7 @@ def load_captured(path: Path, life: str | None = None) -> CapturedLife:
         lives[0],
         _model(manifest, lives[0], folder / lives[0].name),
         manifest.server.title,
-        manifest.server.tick_budget_ns,
-        ticking.backlog,
+        Loop(manifest.server.tick_budget_ns, ticking.backlog),
     )
 
 
@@ -135,12 +132,12 @@ class _Outcome:
 
     @classmethod
     def of(cls, captured: CapturedLife, program: Written, model: device.DeviceModel, window_ns: tuple[int, int]) -> "_Outcome":
-        then_ns = timed(program, model, period_ns=captured.period_ns, backlog=captured.backlog)
+        then_ns = timed(program, model, captured.loop)
         starts = program.starts_ns
         inside = ((starts >= window_ns[0]) & (starts < window_ns[1]))[:-1]
         gaps = np.diff(then_ns[program.ticks])[inside] / 1e6
         actions = {
-            kind: predicted_ns(program, then_ns, due, done, window_ns) / 1e6
+            kind: predicted_ns(program, then_ns, due, done, window_ns, is_loading=kind in LOADING) / 1e6
             for kind, due, done in _actions(captured.evidence, window_ns)
         }
         return cls({LONGEST: float(gaps.max()), MEAN: float(gaps.mean()), **actions})

@@ -90,12 +90,16 @@ class Program:
         self.unordered = len(found) - len(kept)
         return np.array(kept, _NEED)
 
-    def times(self, model: device.DeviceModel, begin_ns: int, moved_ns: Integers) -> Integers:
-        """Computes when each step is completed on a device, in ns, in the order of `place_of_step`.
+    def times(
+        self, model: device.DeviceModel, begin_ns: int, moved_ns: Integers, held: Integers, held_ns: Integers
+    ) -> tuple[Integers, Integers]:
+        """Computes when each step is issued and completed on a device, in ns, in the order in which the steps were given.
 
-        All streams begin at `begin_ns`. `moved_ns` has for each tick the time by which the alarms of its gap come later.
+        All streams begin at `begin_ns`. `moved_ns` has for each tick the time by which the alarms of its gap come later. The
+        steps `held` wait for `held_ns` more.
         """
         due_ns = self.due_ns.copy()
+        due_ns[self.place_of_step[held]] += held_ns
         for is_moved in (False, True):
             chosen = [number for number, alarm in enumerate(self._alarms) if (alarm.gap is not None) == is_moved]
             at = [self._alarms[n].at_ns + (int(moved_ns[gap]) if (gap := self._alarms[n].gap) is not None else 0) for n in chosen]
@@ -103,8 +107,8 @@ class Program:
             due_ns[self._places[chosen]] = np.diff(rising)
         steps = device.Steps(self.stream, due_ns, self.counts, self._needs)
         ops, offsets, lengths = self.requests.T
-        _, completed_ns = device.simulate_streams(model, steps, ops, offsets, lengths, is_closed=True)
-        return begin_ns + completed_ns[self.place_of_step]
+        issued_ns, completed_ns = device.simulate_streams(model, steps, ops, offsets, lengths, is_closed=True)
+        return begin_ns + issued_ns[self.place_of_step], begin_ns + completed_ns[self.place_of_step]
 
 
 def _ranks(steps: Sequence[Step]) -> list[int]:

@@ -78,6 +78,10 @@ class Requests:
         """Takes down which step makes some requests."""
         self._steps |= dict.fromkeys(rows, step)
 
+    def makers(self, rows: Sequence[int]) -> list[int]:
+        """Returns the steps that make some requests. It is known when all steps have been written."""
+        return sorted({self._steps[row] for row in rows if row in self._steps})
+
     def shared(self, rows: Sequence[int], step: int) -> None:
         """Takes down a step that waits for requests of other steps."""
         self._shared += [(step, row) for row in rows]

@@ -1,13 +1,15 @@
 """Writes the steps of one thread from what happened in it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tickdisk.blame import NONE, Integers
 from tickdisk.foundation.waiting import TimeKind
+from tickdisk.predict.locks import Behind
 from tickdisk.predict.program import Alarm, Step
-from tickdisk.predict.requests import Requests
+from tickdisk.predict.requests import Requests, Wave
 
 WAIT, CUT, TICK = range(3)
 """Kinds of events: a wait begins, the thread wakes another one, a tick begins."""
@@ -39,10 +41,17 @@ class TickClock:
 
     starts_ns: Integers
     """Captured start of each tick, in the order of time."""
+    behind: Mapping[int, Behind]
+    """What the thread waited for behind locks, by the row of the wait."""
     steps: list[int] = field(default_factory=list)
     """Step that is completed when each tick starts."""
     is_timed: list[bool] = field(default_factory=list)
     """Whether the thread was idle before each tick."""
+    lent: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Block requests of a holder of a lock that steps of the thread wait for, by their rows."""
+    idle_from_ns: list[int] = field(default_factory=list)
+    idle_until_ns: list[int] = field(default_factory=list)
+    """Start and end of each wait in which the thread had nothing to do."""
 
     def awaited(self, start_ns: int, end_ns: int) -> int | None:
         """Returns the number of the tick for which a wait of the thread that ticks ended, or None if it ended for none."""
@@ -52,7 +61,11 @@ class TickClock:
 
 
 class ThreadWriter:
-    """Writes the steps of one thread behind those of others. `take` takes what happens in it, in the order of time."""
+    """Writes the steps of one thread behind those of others. `take` takes what happens in it, in the order of time.
+
+    The thread that ticks waits behind a lock for as long as its holder's requests take. Other threads wait until their waker has
+    come as far as in the capture.
+    """
 
     def __init__(self, steps: list[Step], lane: int, begin_ns: int, requests: Requests, clock: TickClock | None) -> None:
         """Begins to write. `clock` is given for the thread that ticks."""
@@ -97,8 +110,8 @@ class ThreadWriter:
     def _wait(self, event: Event, start_ns: int) -> None:
         self._compute_until(start_ns)
         self._now_ns = event.end_ns
-        if self._requests.waves_of(event.row):
-            self._wait_for_storage(event, start_ns)
+        if waves := self._requests.waves_of(event.row):
+            self._wait_for_storage(event, start_ns, waves)
         elif event.kind in (TimeKind.RUN_QUEUE, TimeKind.IO):
             self.kept += int(event.kind == TimeKind.IO)
             self._due_ns += event.end_ns - start_ns
@@ -109,21 +122,40 @@ class ThreadWriter:
         """Writes a wait for another thread, or for something outside the program."""
         if self._due_ns:
             self._step(start_ns)
+        behind = None if self._clock is None else self._clock.behind.get(event.row)
         tick = None if self._clock is None else self._clock.awaited(start_ns, event.end_ns)
+        if self._clock is not None and (tick is not None or behind is None or behind.is_event):
+            self._clock.idle_from_ns.append(start_ns)
+            self._clock.idle_until_ns.append(event.end_ns)
         if tick is not None:
             # The thread waits for its timer, whoever passed the timer's signal on.
             self._idle_end_ns = event.end_ns
             self._step(event.end_ns, alarm=Alarm(event.end_ns, tick))
-        elif event.waker != NONE:
+        elif behind is not None and behind.waves:
+            self._wait_for_holder(event, start_ns, behind.waves)
+        elif behind is not None and not behind.is_event:
+            self._due_ns += event.end_ns - start_ns - behind.recreated_ns
+        elif behind is None and event.waker != NONE:
             self._step(event.end_ns, wakers=((event.waker, event.end_ns),))
         else:
             self._step(event.end_ns, alarm=Alarm(event.end_ns, self._gap))
 
-    def _wait_for_storage(self, event: Event, start_ns: int) -> None:
+    def _wait_for_holder(self, event: Event, start_ns: int, waves: Sequence[Wave]) -> None:
+        """Writes a wait for a holder of a lock that makes requests. It takes as long as these take."""
+        cursor_ns = start_ns
+        for wave in waves:
+            self._due_ns += max(0, wave.begin_ns - cursor_ns)
+            cursor_ns = max(cursor_ns, wave.begin_ns) + wave.nominal_ns
+            step = self._step(min(event.end_ns, cursor_ns))
+            if self._clock is not None:
+                self._clock.lent[step] = wave.rows
+        self._due_ns = max(0, event.end_ns - cursor_ns)
+
+    def _wait_for_storage(self, event: Event, start_ns: int, waves: Sequence[Wave]) -> None:
         """Writes a wait for block requests, wave after wave. What is left of it is the kernel's time, which stays."""
         self.followed += 1
         cursor_ns = start_ns
-        for wave in self._requests.waves_of(event.row):
+        for wave in waves:
             self._due_ns += max(0, wave.begin_ns - cursor_ns)
             own, others = self._requests.claimed(event.row, wave)
             cursor_ns = max(cursor_ns, wave.begin_ns) + wave.nominal_ns

@@ -10,6 +10,7 @@ import pandas as pd
 from tickdisk import device
 from tickdisk.blame import LOCK, NONE, CaptureEvidence, Integers, ThreadWaits
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.predict.locks import behind_locks
 from tickdisk.predict.program import Alarm, Program, Step
 from tickdisk.predict.requests import Requests, grouped
 from tickdisk.predict.thread import CUT, TICK, WAIT, Event, ThreadWriter, TickClock
@@ -36,8 +37,18 @@ class Written:
     """Steps of the thread that ticks, in the order of time."""
     path_at_ns: Integers
     """Time in the capture at which each of them was completed."""
-    readers: tuple[Integers, ...] = ()
-    """Steps of each thread that reads the world for players, in the order of time."""
+    dues: list[int]
+    """Time that each of them computes."""
+    alarms: list[Alarm | None]
+    """Timer or event that each of them waits for."""
+    lent: dict[int, list[int]]
+    """Steps of a holder of a lock, for whose requests a step of the thread that ticks waits, by its place in `path`."""
+    holding: Integers
+    """Steps of other threads that hold a lock while they read, which the thread that ticks takes whenever it begins to work."""
+    idle_ns: tuple[Integers, Integers]
+    """Captured start and end of each wait in which the thread that ticks had nothing to do."""
+    readers: tuple[tuple[Integers, Integers], ...] = ()
+    """For each thread that reads the world for players without a lock, its steps with block requests, and their captured ends."""
     waits_followed: int = 0
     """Number of waits for storage whose block requests are known."""
     waits_kept: int = 0
@@ -57,8 +68,9 @@ def written(evidence: CaptureEvidence, model: device.DeviceModel, window_ns: tup
     if evidence.ticks is None:
         raise TickdiskError(f"{evidence.name} has no ticks; name a captured server life of a run")
     starts = evidence.ticks.drop_duplicates("tick")["start_ns"].sort_values().to_numpy(np.int64)
-    clock = TickClock(starts[(starts > begin_ns) & (starts < end_ns)])
     ticking = _tick_lane(evidence, lanes)
+    locks = behind_locks(lanes, ticking, (begin_ns, end_ns), requests, parks=evidence.parks)
+    clock = TickClock(starts[(starts > begin_ns) & (starts < end_ns)], locks.behind)
     kinds = evidence.waits["kind"].to_numpy()[lanes.rows]
     cuts = _cuts(lanes, begin_ns, end_ns)
     steps: list[Step] = []
@@ -79,7 +91,12 @@ def written(evidence: CaptureEvidence, model: device.DeviceModel, window_ns: tup
         np.array(clock.is_timed, np.bool_),
         path,
         np.array([steps[number].at_ns for number in path], np.int64),
-        tuple(np.flatnonzero(streams == lane) for lane in _reader_lanes(evidence, lanes)),
+        [steps[number].due_ns for number in path],
+        [steps[number].alarm for number in path],
+        {int(np.searchsorted(path, step)): requests.makers(rows) for step, rows in clock.lent.items()},
+        np.concatenate([np.zeros(0, np.int64), *(_reading(steps, streams, lane)[0] for lane in locks.holders)]),
+        (np.array(clock.idle_from_ns, np.int64), np.array(clock.idle_until_ns, np.int64)),
+        tuple(_reading(steps, streams, lane) for lane in _reader_lanes(evidence, lanes) if lane not in locks.holders),
         followed,
         kept,
     )
@@ -101,6 +118,12 @@ def _reader_lanes(evidence: CaptureEvidence, lanes: ThreadWaits) -> list[int]:
         return []
     named = evidence.waits["thread_name"].str.startswith(evidence.readers)
     return sorted(set(lanes.lane_of(evidence.waits.loc[named, "thread"].unique().astype(np.int64)).tolist()) - {NONE})
+
+
+def _reading(steps: list[Step], streams: Integers, lane: int) -> tuple[Integers, Integers]:
+    """Returns the steps of a thread that make block requests, and the captured times of their ends."""
+    made = np.array([number for number in np.flatnonzero(streams == lane).tolist() if steps[number].requests], np.int64)
+    return made, np.array([steps[number].at_ns for number in made.tolist()], np.int64)
 
 
 def _cuts(lanes: ThreadWaits, begin_ns: int, end_ns: int) -> dict[int, Integers]:
