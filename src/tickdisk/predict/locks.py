@@ -1,4 +1,4 @@
-"""Finds what the thread that ticks waited for behind locks: block requests of others, an event, or computing of others."""
+"""Finds the reasons of waits behind locks: block requests of others, an event, or computing of others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ or not at all."""
 
 @dataclass(frozen=True)
 class Behind:
-    """What a wait for another thread was for."""
+    """The reason of a wait for another thread."""
 
     waves: tuple[Wave, ...]
     """Block requests of the holder, or of those that the holder waited for in turn, in the order of time."""
@@ -32,16 +32,16 @@ class Behind:
 
 @dataclass(frozen=True)
 class Locks:
-    """What a thread waited for behind locks, and who holds a lock that the thread takes again and again."""
+    """The waits of a thread behind locks, and the holders of a lock that the thread takes again and again."""
 
     behind: Mapping[int, Behind]
-    """What each wait was for, by its row."""
+    """The reason of each wait, by its row."""
     holders: frozenset[int]
     """Threads that hold the lock whenever they read. The times tell the waits for them, so that `behind` does not have those."""
 
 
 def behind_locks(lanes: ThreadWaits, lane: int, window_ns: tuple[int, int], requests: Requests, *, parks: bool) -> Locks:
-    """Finds what each wait of a thread for another was for, in a window of time.
+    """Finds the reasons of the waits of a thread for others, in a window of time.
 
     A lock is handed on when its holder has done what it did meanwhile, however far the holder has come with its other work. A
     thread behind whose reads the thread waited often holds the lock in all of its reads, also in those during which nobody came

@@ -11,7 +11,7 @@ from tickdisk import blame, device, qos, server
 from tickdisk.blame import CaptureEvidence, Integers
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import Manifest, has_run, read_manifest
-from tickdisk.predict.actions import LOADING, predicted_ns
+from tickdisk.predict.actions import latencies_ns
 from tickdisk.predict.loop import Loop, timed
 from tickdisk.predict.record import Forecast, Prediction
 from tickdisk.predict.writing import Written, written
@@ -112,10 +112,14 @@ def _actions(evidence: CaptureEvidence, window_ns: tuple[int, int]) -> Iterable[
     """Yields the kind, the due times and the times of completion of the actions of each kind that were due in the window."""
     if evidence.actions is None:
         return
-    done = evidence.actions[evidence.actions["outcome"] == "completed"].dropna(subset=["completed_ns"])
+    done = _completed(evidence.actions)
     done = done[(done["due_ns"] >= window_ns[0]) & (done["due_ns"] < window_ns[1])]
     for kind, rows in done.groupby("action"):
         yield str(kind), rows["due_ns"].to_numpy(np.int64), rows["completed_ns"].to_numpy(np.int64)
+
+
+def _completed(actions: pd.DataFrame) -> pd.DataFrame:
+    return actions[actions["outcome"] == "completed"].dropna(subset=["issued_ns", "completed_ns"])
 
 
 def _captured(captured: CapturedLife, window_ns: tuple[int, int]) -> dict[str, float]:
@@ -135,12 +139,12 @@ class _Outcome:
         then_ns = timed(program, model, captured.loop)
         starts = program.starts_ns
         inside = ((starts >= window_ns[0]) & (starts < window_ns[1]))[:-1]
+        if not inside.any():
+            raise TickdiskError(f"{captured.evidence.name}: no tick gap lies within the capture; run the cell again")
         gaps = np.diff(then_ns[program.ticks])[inside] / 1e6
-        actions = {
-            kind: predicted_ns(program, then_ns, due, done, window_ns, is_loading=kind in LOADING) / 1e6
-            for kind, due, done in _actions(captured.evidence, window_ns)
-        }
-        return cls({LONGEST: float(gaps.max()), MEAN: float(gaps.mean()), **actions})
+        done = captured.evidence.actions
+        means = {} if done is None else latencies_ns(program, then_ns, _completed(done), window_ns)
+        return cls({LONGEST: float(gaps.max()), MEAN: float(gaps.mean()), **{kind: ns / 1e6 for kind, ns in means.items()}})
 
 
 def _serial(captured: CapturedLife, model: device.DeviceModel) -> Integers:

@@ -21,7 +21,7 @@ _AFTER_IDLE_NS = 3_000_000
 
 @dataclass(frozen=True)
 class Event:
-    """What happens in a thread at a time. The last four fields are those of a wait."""
+    """Something that happens in a thread at a time. The last four fields are those of a wait."""
 
     at_ns: int
     what: int
@@ -42,7 +42,7 @@ class TickClock:
     starts_ns: Integers
     """Captured start of each tick, in the order of time."""
     behind: Mapping[int, Behind]
-    """What the thread waited for behind locks, by the row of the wait."""
+    """Reasons of the waits behind locks, by the row of the wait."""
     steps: list[int] = field(default_factory=list)
     """Step that is completed when each tick starts."""
     is_timed: list[bool] = field(default_factory=list)
@@ -152,7 +152,7 @@ class ThreadWriter:
         self._due_ns = max(0, event.end_ns - cursor_ns)
 
     def _wait_for_storage(self, event: Event, start_ns: int, waves: Sequence[Wave]) -> None:
-        """Writes a wait for block requests, wave after wave. What is left of it is the kernel's time, which stays."""
+        """Writes a wait for block requests, wave after wave. Its rest is the kernel's time, which stays."""
         self.followed += 1
         cursor_ns = start_ns
         for wave in waves:

@@ -48,7 +48,7 @@ class Written:
     idle_ns: tuple[Integers, Integers]
     """Captured start and end of each wait in which the thread that ticks had nothing to do."""
     readers: tuple[tuple[Integers, Integers], ...] = ()
-    """For each thread that reads the world for players without a lock, its steps with block requests, and their captured ends."""
+    """For each thread that reads the world for players, its steps with block requests, and their captured ends."""
     waits_followed: int = 0
     """Number of waits for storage whose block requests are known."""
     waits_kept: int = 0
@@ -96,7 +96,7 @@ def written(evidence: CaptureEvidence, model: device.DeviceModel, window_ns: tup
         {int(np.searchsorted(path, step)): requests.makers(rows) for step, rows in clock.lent.items()},
         np.concatenate([np.zeros(0, np.int64), *(_reading(steps, streams, lane)[0] for lane in locks.holders)]),
         (np.array(clock.idle_from_ns, np.int64), np.array(clock.idle_until_ns, np.int64)),
-        tuple(_reading(steps, streams, lane) for lane in _reader_lanes(evidence, lanes) if lane not in locks.holders),
+        tuple(_reading(steps, streams, lane) for lane in _reader_lanes(evidence, lanes)),
         followed,
         kept,
     )
