@@ -60,8 +60,8 @@ def latencies_ns(program: Written, then_ns: Integers, actions: pd.DataFrame, win
     until readers have loaded what they had loaded before the tick of the answer.
 
     Players act at times of their own, so that a longer tick meets more actions than its place in the program tells. Latencies are
-    therefore compared over many times by which all actions are shifted. What the captured actions met in the program counts
-    besides, because the thread may have more to do after an action.
+    therefore compared over many times by which all actions are shifted. The thread may have more to do after an action, so the
+    difference between the captured arrivals and arbitrary ones in the program counts besides.
     """
     base = float(window_ns[0])
     at, then = ((times - base).astype(np.float64) for times in (program.path_at_ns, then_ns[program.path]))
