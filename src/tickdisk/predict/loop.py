@@ -12,7 +12,7 @@ from tickdisk import device
 from tickdisk.blame import Integers
 from tickdisk.predict.writing import Written
 
-_ROUNDS = 30
+_ROUNDS = 40
 """Most times that a program is timed. If the last ones still differ, the last one counts."""
 
 
@@ -26,17 +26,17 @@ class Loop:
     """Most ticks that the server makes up for. The others never take place, so that later ticks come whole periods later."""
 
 
-def timed(written: Written, model: device.DeviceModel, loop: Loop) -> Integers:
-    """Computes when each step of a program is completed on a device, in ns."""
+def timed(written: Written, model: device.DeviceModel, loop: Loop) -> tuple[Integers, bool]:
+    """Computes when each step of a program is completed on a device, in ns. Also returns whether all rounds agree at the end."""
     moved_ns = np.zeros(max(written.starts_ns.size, 1), np.int64)
     held_ns = np.zeros(written.path.size, np.int64)
     for _ in range(_ROUNDS):
         issued_ns, completed_ns = written.program.times(model, written.begin_ns, moved_ns, written.path, held_ns)
         after = _walked(written, issued_ns, completed_ns, loop)
         if (after[0] == moved_ns).all() and (after[1] == held_ns).all():
-            break
+            return completed_ns, True
         moved_ns, held_ns = after
-    return completed_ns
+    return completed_ns, False
 
 
 def _walked(written: Written, issued_ns: Integers, completed_ns: Integers, loop: Loop) -> tuple[Integers, Integers]:

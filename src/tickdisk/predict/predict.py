@@ -98,6 +98,8 @@ def predict(captured: CapturedLife, model: device.DeviceModel, name: str = "") -
         ticks=len(qos.gaps_ms(_ticks(evidence), *window_ns)),
         waits_followed=program.waits_followed,
         waits_kept=program.waits_kept,
+        unordered=program.program.unordered,
+        is_settled=all(outcome.is_settled for outcome in found),
         forecasts=tuple(forecasts),
     )
 
@@ -133,10 +135,11 @@ class _Outcome:
     """The metrics of a program on a device, in ms, by name."""
 
     metrics_ms: dict[str, float]
+    is_settled: bool
 
     @classmethod
     def of(cls, captured: CapturedLife, program: Written, model: device.DeviceModel, window_ns: tuple[int, int]) -> "_Outcome":
-        then_ns = timed(program, model, captured.loop)
+        then_ns, is_settled = timed(program, model, captured.loop)
         starts = program.starts_ns
         inside = ((starts >= window_ns[0]) & (starts < window_ns[1]))[:-1]
         if not inside.any():
@@ -144,7 +147,9 @@ class _Outcome:
         gaps = np.diff(then_ns[program.ticks])[inside] / 1e6
         done = captured.evidence.actions
         means = {} if done is None else latencies_ns(program, then_ns, _completed(done), window_ns)
-        return cls({LONGEST: float(gaps.max()), MEAN: float(gaps.mean()), **{kind: ns / 1e6 for kind, ns in means.items()}})
+        return cls(
+            {LONGEST: float(gaps.max()), MEAN: float(gaps.mean()), **{kind: ns / 1e6 for kind, ns in means.items()}}, is_settled
+        )
 
 
 def _serial(captured: CapturedLife, model: device.DeviceModel) -> Integers:

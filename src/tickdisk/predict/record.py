@@ -40,6 +40,10 @@ class Prediction(Record):
     """The number of waits for storage that were followed to requests of the device."""
     waits_kept: int
     """The number of waits for storage without a request of the device. They keep their captured time."""
+    unordered: int
+    """The number of waits of one step for another that contradict the order of time and are left out. Lost events make some."""
+    is_settled: bool
+    """Whether timers and locks agree with the times that come out of them. If not, the last of many rounds counts."""
     forecasts: tuple[Forecast, ...]
 
     @property

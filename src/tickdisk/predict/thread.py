@@ -45,8 +45,6 @@ class TickClock:
     """Reasons of the waits behind locks, by the row of the wait."""
     steps: list[int] = field(default_factory=list)
     """Step that is completed when each tick starts."""
-    is_timed: list[bool] = field(default_factory=list)
-    """Whether the thread was idle before each tick."""
     lent: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Block requests of a holder of a lock that steps of the thread wait for, by their rows."""
     idle_from_ns: list[int] = field(default_factory=list)
@@ -72,7 +70,6 @@ class ThreadWriter:
         self._steps, self._lane, self._now_ns, self._requests, self._clock = steps, lane, begin_ns, requests, clock
         self._due_ns = 0
         """Time that the thread has computed since its last step."""
-        self._idle_end_ns = 0
         self._gap: int | None = None if clock is None else 0
         self.followed = self.kept = 0
         """Numbers of waits for storage with and without block requests."""
@@ -104,7 +101,6 @@ class ThreadWriter:
         if self._clock is None:
             return
         self._gap = number
-        self._clock.is_timed.append(self._now_ns - self._idle_end_ns < _AFTER_IDLE_NS)
         self._clock.steps.append(self._step(self._now_ns))
 
     def _wait(self, event: Event, start_ns: int) -> None:
@@ -129,12 +125,11 @@ class ThreadWriter:
             self._clock.idle_until_ns.append(event.end_ns)
         if tick is not None:
             # The thread waits for its timer, whoever passed the timer's signal on.
-            self._idle_end_ns = event.end_ns
             self._step(event.end_ns, alarm=Alarm(event.end_ns, tick))
         elif behind is not None and behind.waves:
             self._wait_for_holder(event, start_ns, behind.waves)
         elif behind is not None and not behind.is_event:
-            self._due_ns += event.end_ns - start_ns - behind.recreated_ns
+            self._due_ns += max(0, event.end_ns - start_ns - behind.recreated_ns)
         elif behind is None and event.waker != NONE:
             self._step(event.end_ns, wakers=((event.waker, event.end_ns),))
         else:

@@ -39,6 +39,10 @@ def screen(prediction: Prediction) -> Iterator[str]:
         f"The prediction follows {prediction.waits_followed} waits for storage to requests of the device. "
         f"{prediction.waits_kept} others have no such request and keep their captured time."
     )
+    if prediction.unordered:
+        yield f"{prediction.unordered} waits for other threads contradict the order of time, and are left out."
+    if not prediction.is_settled:
+        yield "Timers and locks do not agree with the times that come out of them, so that the prediction is rough."
 
 
 def _control(prediction: Prediction) -> str:

@@ -31,8 +31,6 @@ class Written:
     """Captured start of each tick, in the order of time."""
     ticks: Integers
     """Step that is completed when each tick starts."""
-    is_timed: npt.NDArray[np.bool_]
-    """Whether the thread was idle before each tick, so that a timer began the tick."""
     path: Integers
     """Steps of the thread that ticks, in the order of time."""
     path_at_ns: Integers
@@ -88,7 +86,6 @@ def written(evidence: CaptureEvidence, model: device.DeviceModel, window_ns: tup
         begin_ns,
         clock.starts_ns,
         np.array(clock.steps, np.int64),
-        np.array(clock.is_timed, np.bool_),
         path,
         np.array([steps[number].at_ns for number in path], np.int64),
         [steps[number].due_ns for number in path],
