@@ -88,6 +88,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/plot/effects.py": CONTRASTS,
     "src/tickdisk/plot/store.py": {"store.ipynb"},
     "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
+    "src/tickdisk/predict/predict.py": set(),
     "src/tickdisk/profile/fit.py": set(),
     "src/tickdisk/project/closure.py": set(),  # what it does shows in the digests
     "src/tickdisk/project/kept.py": NOTEBOOKS,

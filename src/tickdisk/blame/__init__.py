@@ -11,9 +11,12 @@ were made on purpose.
 
 from tickdisk.blame.actions import blame_actions
 from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
+from tickdisk.blame.chain import follow
 from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
 from tickdisk.blame.evidence import CaptureEvidence, load_evidence
+from tickdisk.blame.lanes import LOCK, NONE, Integers, ThreadWaits
 from tickdisk.blame.links import JOURNAL
+from tickdisk.blame.requests import READS, FilesOnDevice, MatchedRequests, match_requests, requests_of
 from tickdisk.blame.series import requests_in_a_row
 from tickdisk.blame.shares import FEWEST_LIVES, overlapping, shares
 from tickdisk.blame.timeline import stretch
@@ -25,19 +28,29 @@ __all__ = [
     "FEWEST_LIVES",
     "FEWEST_STALLS",
     "JOURNAL",
+    "LOCK",
+    "NONE",
+    "READS",
     "SLOW",
     "Blame",
     "CaptureEvidence",
     "Count",
+    "FilesOnDevice",
+    "Integers",
+    "MatchedRequests",
+    "ThreadWaits",
     "attribute",
     "blame_actions",
     "check_injections",
     "count",
     "explain",
     "explain_wait",
+    "follow",
     "load_evidence",
+    "match_requests",
     "overlapping",
     "requests_in_a_row",
+    "requests_of",
     "screen",
     "shares",
     "stretch",

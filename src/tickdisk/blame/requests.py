@@ -127,8 +127,22 @@ def _merged(extents: pd.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[int
         yield last
 
 
-def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOnDevice) -> tuple[Integers, Integers]:
-    """Returns for every wait the row of the device's request that it waited for (-1 if none), and the number of such requests.
+@dataclass(frozen=True)
+class MatchedRequests:
+    """Pairs of a wait and a request of the device that it may have waited for. The three arrays have the same shape."""
+
+    wait: Integers
+    """Row of the wait."""
+    request: Integers
+    """Row of the request in the device's log."""
+    rank: Integers
+    """How well they match, from 1 on. A wait for a read is best explained by the requests with its highest rank."""
+    together_ns: Integers
+    """Time of the wait in which the request was in the device, in ns."""
+
+
+def match_requests(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOnDevice) -> MatchedRequests:
+    """Finds the requests of the device that each wait may have waited for.
 
     `waits` has start_ns and end_ns, and of the request under way op, file, storing, offset and length (-1 if unknown).
 
@@ -136,8 +150,6 @@ def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOn
     - A sync waits for all writes and flushes, whichever thread or file caused them, because it waits for the journal. A write
       that waits for the device (O_DSYNC, O_SYNC) does so, too.
     - Any other call waits for requests that touch its file or places outside every file.
-
-    If there are several, the best match is returned. Among equal matches it is the one that was in service for most of the wait.
     """
     arrival, replied = (device[name].to_numpy(np.int64) for name in ("arrival_ns", "replied_ns"))
     order = np.argsort(arrival, kind="stable")
@@ -159,9 +171,18 @@ def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOn
     syncs = (waits["op"] == "write").to_numpy() & waits["storing"].map(sync_of).ne("").to_numpy()
     rank = np.where(syncs[wait] & (device_op != "read"), np.maximum(rank, _METADATA), rank)
     rank = np.where(op == "", 0, rank)
-    wait, row, together, rank = (column[rank > 0] for column in (wait, row, together, rank))
-    best = np.full(start_ns.shape, NONE)
+    return MatchedRequests(*(column[rank > 0] for column in (wait, row, rank, together)))
+
+
+def device_requests_of(waits: pd.DataFrame, device: pd.DataFrame, files: FilesOnDevice) -> tuple[Integers, Integers]:
+    """Returns for every wait the row of the device's request that it waited for (-1 if none), and the number of such requests.
+
+    The arguments are those of `match_requests`. If several match, the best match is returned. Among equal matches it is the one
+    that was in service for most of the wait.
+    """
+    found = match_requests(waits, device, files)
+    best = np.full(len(waits), NONE)
     # If several rows are assigned to a wait, the last one stays, which is the best match.
-    by = np.lexsort((together, rank, wait))
-    best[wait[by]] = row[by]
-    return best, np.bincount(wait, minlength=start_ns.size)
+    by = np.lexsort((found.together_ns, found.rank, found.wait))
+    best[found.wait[by]] = found.request[by]
+    return best, np.bincount(found.wait, minlength=len(waits))

@@ -15,6 +15,7 @@ from tickdisk.cli import (
     inspect,
     netcode,
     pools,
+    predict,
     replay,
     server,
     sweep,
@@ -33,6 +34,7 @@ app = typer.Typer(
 for name, command in (
     ("doctor", doctor.doctor),
     ("blame", blame.blame),
+    ("predict", predict.predict),
     ("replay", replay.replay),
     ("convert", convert.convert),
     ("inspect", inspect.inspect),

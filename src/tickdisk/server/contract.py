@@ -47,6 +47,8 @@ class Ticking:
     """Whether a thread of the server waits in a futex when it has nothing to do, as threads of Go and of the JVM do."""
     source: str
     """The place in the server at which the probe records ticks, in words for `tickdisk server list`."""
+    backlog: int = 1
+    """Most ticks that the server makes up for after a late one. Other ticks that were due meanwhile never take place."""
 
 
 @dataclass(frozen=True)

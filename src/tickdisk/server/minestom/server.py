@@ -24,7 +24,12 @@ class Minestom(BuiltServer):
     needs = Needs(built="tickdisk-minestom")
     programs = ("players/java", "servers/minestom")
     ticking = Ticking(
-        50_000_000, "Ms-Tick-0", has_end=True, parks=True, source="Minestom's event at the end of a tick, with its duration"
+        50_000_000,
+        "Ms-Tick-0",
+        has_end=True,
+        parks=True,
+        source="Minestom's event at the end of a tick, with its duration",
+        backlog=5,
     )
     saving = Saving(
         "periodic",
