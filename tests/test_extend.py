@@ -19,6 +19,7 @@ STEP = re.compile(r"^\d+\. `([^`]+)`: ", re.MULTILINE)
 WITHOUT_MEMBERS = {
     "arm to an experiment",
     "cause for which a claim is not decided",
+    "change of a server",
     "format of traces",
     "network stack or a prototype of a game",
     "part of the description of loads",

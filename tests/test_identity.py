@@ -29,7 +29,8 @@ PAPER = PAGES - {"page"}
 EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 # The notebooks of server lives, and of everything with repeated lives.
 CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
-OF_LIVES = CONTRASTS | {"accesses.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb", "players.ipynb"}
+OF_LIVES = CONTRASTS | {"accesses.ipynb", "changes.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb", "players.ipynb"}
+OF_SERVERS = {"changes.ipynb", "inspect.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
 OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
@@ -62,7 +63,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/simulate.py": CALIBRATED | {"replay", "replay.ipynb"},
     "src/tickdisk/doctor/checks.py": set(),
-    "src/tickdisk/experiment/entry.py": OF_LIVES | {"pools.ipynb"} | PAGES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/experiment/entry.py": OF_LIVES | {"pools.ipynb", "compare"} | PAGES,  # for live cells: its outcome is in the cell
     "src/tickdisk/formats/reading.py": OF_RAW,
     "src/tickdisk/formats/native_table.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
@@ -73,7 +74,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/memory.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
-    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | {"world"} | PAPER,
+    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | OF_SERVERS | {"world"} | PAPER,
     "src/tickdisk/foundation/record.py": EVERYWHERE,
     "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
@@ -105,10 +106,10 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/saving/store/child.py": {"store", "store.ipynb"},  # a program of its own
     "src/tickdisk/saving/store/crash.py": set(),
     "src/tickdisk/saving/store/study.py": {"store", "store.ipynb"},
-    # The notebook asks each server which files have which data, and the answers name the server.
-    "src/tickdisk/server/contract.py": LIVE | {"world", "inspect.ipynb"} | PAPER,
-    "src/tickdisk/server/luanti/server.py": LIVE | {"world", "inspect.ipynb"} | PAPER,
-    "src/tickdisk/server/registry.py": {"inspect.ipynb"} | PAPER,
+    # Notebooks ask each server which files have which data and for the names of its changes, and the answers name the server.
+    "src/tickdisk/server/contract.py": LIVE | {"world", *OF_SERVERS} | PAPER,
+    "src/tickdisk/server/luanti/server.py": LIVE | {"world", *OF_SERVERS} | PAPER,
+    "src/tickdisk/server/registry.py": OF_SERVERS | PAPER,
     "src/tickdisk/server/ticks.py": LIVE,
     "src/tickdisk/stats/contrast.py": OF_LIVES | {"pools.ipynb"},
     "src/tickdisk/stats/quantile.py": NOTEBOOKS - {"checkpoint.ipynb", "pools.ipynb"} | {"replay", "store"},

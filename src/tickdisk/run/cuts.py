@@ -12,7 +12,7 @@ from tickdisk.run.stage import Stage
 
 @dataclass(frozen=True)
 class TakenCut:
-    """What a power cut at one moment of a server life would have left on the devices of the life."""
+    """The images that a power cut at one moment of a server life would have left on the devices of the life."""
 
     number: int
     """Number of the cut in the life, from 0."""

@@ -42,7 +42,7 @@ _LOOKS = "looks"
 
 @dataclass(frozen=True)
 class _Recovered:
-    """What a server that started on the image of a power cut has of the world."""
+    """The part of the world that a server has which was started on the images of a power cut."""
 
     outcome: Outcome
     detail: str

@@ -45,7 +45,7 @@ class Changed:
     slow: str
     """Name of the arm with the slow disk."""
     losses: Mapping[str, Losses]
-    """What power cuts lost, by life: `UNCHANGED` and the changes. Empty if there were no power cuts."""
+    """The losses by power cuts, by life: `UNCHANGED` and the changes. Empty if there were no power cuts."""
 
     @property
     def title(self) -> str:
