@@ -11,6 +11,7 @@ from tickdisk.device.backend import BACKENDS, default_backend, find_backend
 from tickdisk.device.clean import has_left, recover
 from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor, seconds_of_round
+from tickdisk.device.folder_device import REAL_DISK, check_folder
 from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import LoopDevice
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, KeptModel, find_device, is_file, load_device, load_devices, named
@@ -40,6 +41,7 @@ __all__ = [
     "MKFS",
     "NO_DELAY",
     "OPS",
+    "REAL_DISK",
     "Bucket",
     "Cache",
     "DeviceModel",
@@ -60,6 +62,7 @@ __all__ = [
     "Steps",
     "attach",
     "bring_up",
+    "check_folder",
     "check_memory",
     "default_backend",
     "extents_of",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tickdisk.config import Config, Dose
+from tickdisk.config import Config, Dose, arms_of_run
 from tickdisk.experiment import SWITCHBACK, Arm
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import Record, check, plain

@@ -46,20 +46,13 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
     The folder `fast` takes what the programs record.
     """
     config, first, cores = stage.project.config, stage.life.first_arm, host.split_cores()
-    mounted = device.up(
-        stage.models[first],
-        backend=stage.calibration.backend,
-        size_bytes=config.device_size_mib << 20,
-        file_system=config.file_system,
-        floor_ns=stage.floor_ns(first),
-        log_path=fast / DEVICE_LOG,
-        logs=stage.logs,
-        cores=cores.emulator,
-    )
-    with captures, mounted as disk:
+    with captures, stage.mounted(log_path=fast / DEVICE_LOG) as disk:
         world = _copy_world(stage, disk)
+        if stage.traces_blocks:
+            captures.trace_blocks(disk.block_device)
         meter = host.LoadMeter(programs=True)
-        cpu.follow("emulator", disk.daemon_pid)
+        if stage.real_disk is None:
+            cpu.follow("emulator", disk.daemon_pid)
         with captures.around_start(first):
             running = stage.server.start(
                 world,
@@ -80,7 +73,7 @@ def _live(stage: Stage, fast: Path, captures: LifeCaptures, cpu: CpuRecorder) ->
             played = play(stage, disk, running, world, fast, captures, cpu)
             problems = running.stop(_STOP_S)
             captures.end()
-            load, status = meter.read(), disk.emulator_status()
+            load, status = meter.read(), disk.status()
     return Ending(running, thread, world, played, problems, load, status, disk.file_system)
 
 

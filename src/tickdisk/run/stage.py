@@ -1,6 +1,7 @@
 """All that one attempt at a planned server life is played with, and where its files lie."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import numpy as np
 
 from tickdisk import calibrate, device
 from tickdisk.config import Cell
-from tickdisk.experiment import PlannedLife, Tool
+from tickdisk.experiment import REAL, PlannedLife, Tool
+from tickdisk.foundation import host
 from tickdisk.project import Project
 from tickdisk.server import Server, named
 
@@ -70,8 +72,38 @@ class Stage:
         """Address on which the server accepts players, as HOST:PORT."""
         return f"127.0.0.1:{self.project.config.port}"
 
+    @property
+    def real_disk(self) -> Path | None:
+        """Folder on the real disk that the life runs on, or None for a life on an emulated device."""
+        folder = self.cell.resolved.disk
+        return None if folder is None or self.life.first_arm != REAL else Path(folder)
+
+    @property
+    def traces_blocks(self) -> bool:
+        """Whether the requests to the block device are traced in the kernel, as in every life beside a real disk."""
+        return self.cell.resolved.disk is not None
+
+    def mounted(self, *, log_path: Path | None = None) -> AbstractContextManager[device.MountedDevice]:
+        """Brings a device of the life's first arm up for the length of a `with` block. A real disk keeps no log."""
+        first, folder = self.life.first_arm, self.real_disk
+        return device.up(
+            self.models[first],
+            backend=self.calibration.backend if folder is None else "folder",
+            backing=folder,
+            size_bytes=self.cell.resolved.device_size_mib << 20,
+            file_system=self.project.config.file_system,
+            floor_ns=self.floor_ns(first),
+            log_path=log_path if folder is None else None,
+            logs=self.logs,
+            cores=host.split_cores().emulator,
+        )
+
     def floor_ns(self, arm: str) -> int:
-        """Returns the floor of the arm's device: the time that this machine adds and the emulator subtracts."""
+        """Returns the floor of the arm's device: the time that this machine adds and the emulator subtracts. It is 0 for a real
+        disk.
+        """
+        if arm == REAL and self.traces_blocks:
+            return 0
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
     def action_delay_ms(self, arm: str) -> int:
