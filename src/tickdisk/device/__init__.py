@@ -30,6 +30,7 @@ from tickdisk.device.parts import (
     Stalls,
 )
 from tickdisk.device.simulate import Steps, mean_latencies_ns, simulate, simulate_closed, simulate_streams
+from tickdisk.device.slower import slower
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.device.up import DEFAULT_FILE_SYSTEM, attach, bring_up, check_memory, is_mounted, name_of, up
 
@@ -85,6 +86,7 @@ __all__ = [
     "simulate",
     "simulate_closed",
     "simulate_streams",
+    "slower",
     "up",
     "writable_extents",
     "written_bytes",

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tickdisk import calibrate, device, profile, server
+from tickdisk import calibrate, device, server
 from tickdisk.config import Cell, arms_of, digest
 from tickdisk.experiment import REAL, TWIN_ARM, WRONG
 from tickdisk.foundation import host
@@ -82,7 +82,7 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
     if cell.resolved.disk is not None:
         design = cell.resolved.design
         twin = device.load_device(project.disk.profile)
-        wrong = profile.wrong_twin(twin, design["wrong_factor"], round(design["wrong_flush_ms"] * 1e6))
+        wrong = device.slower(twin, design["wrong_factor"], round(design["wrong_flush_ms"] * 1e6))
         return {REAL: device.REAL_DISK, TWIN_ARM: twin, WRONG: wrong}
     for sham in (arm.arm for arm in arms if arm.role == "sham"):
         models[sham] = models[sham].with_burn(calibrate.burn_ns(calibration, own=models[sham].name, other=slowest.name))

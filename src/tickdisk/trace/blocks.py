@@ -26,13 +26,13 @@ _PROGRAM = """\
 tracepoint:block:block_rq_issue
 /args->dev == DEVICE/
 {
-  printf("i %lld %lld %d %s\\n", nsecs, args->sector, args->bytes, str(args->rwbs));
+  printf("i %lld %lld %d %s\\n", nsecs, args->sector, args->bytes, args->rwbs);
 }
 
 tracepoint:block:block_rq_complete
 /args->dev == DEVICE/
 {
-  printf("c %lld %lld %d %s\\n", nsecs, args->sector, args->nr_sector * SECTOR, str(args->rwbs));
+  printf("c %lld %lld %d %s\\n", nsecs, args->sector, args->nr_sector * SECTOR, args->rwbs);
 }
 
 """
