@@ -14,6 +14,7 @@ from tickdisk.device.mounted import MKFS, DeviceSetting, MountedDevice
 from tickdisk.device.mounts import memory_file_system, unmount
 from tickdisk.device.record import DeviceRecord
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
+from tickdisk.foundation.awake import keep_cores_awake
 from tickdisk.foundation.errors import TickdiskError
 
 FOLDER = "folder"
@@ -42,13 +43,15 @@ class FolderDevice(MountedDevice):
     """A part of a real disk that is mounted as an emulated device would be, with the same layers above the disk.
 
     The disk cannot change: it has one setting, no stalls, no power cuts and no log. Its file has no name, so the kernel frees it
-    when the loop device is gone, in whatever way this process ends. Other files of the folder are not touched.
+    when the loop device is gone, in whatever way this process ends. Other files of the folder are not touched. The cores of the
+    machine are kept from sleeping while it is up, as they are beside an emulator.
     """
 
     _mkfs = _MKFS
 
     def __init__(self, record: DeviceRecord) -> None:
         super().__init__(record)
+        self._awake: int | None = None
         none = dict.fromkeys(OPS, 0)
         self._before: Counts = none, none
         """Counts of the kernel when the loop device was attached. The kernel keeps those of earlier files of the same device."""
@@ -77,6 +80,7 @@ class FolderDevice(MountedDevice):
         if detached:
             raise TickdiskError(f"backend {FOLDER} is there only while a program uses it; take backend fuse to keep a device up")
         record = self._record
+        self._awake = keep_cores_awake()
         for folder in (record.folder, record.mount_point):
             folder.mkdir(parents=True, exist_ok=True)
         assert record.backing is not None
@@ -124,6 +128,13 @@ class FolderDevice(MountedDevice):
     def alive(self) -> bool:
         """Returns whether the loop device is still attached."""
         return self._loop is not None
+
+    def down(self) -> bool:
+        """Removes the device as `MountedDevice.down` does, and lets cores sleep again."""
+        if self._awake is not None:
+            os.close(self._awake)
+            self._awake = None
+        return super().down()
 
     def _go_down(self) -> None:
         record = self._record
