@@ -148,7 +148,7 @@ def give_back() -> None:
                 os.chown(path, user, group, follow_symlinks=False)
 
 
-def main(scale: str, blocks: str, study: str, disk: str) -> int:
+def main(scale: str, blocks: str, study: str, disk: str = "") -> int:
     """Runs the workflow; returns its exit code, 1 when it cannot start."""
     if study and study not in studies():
         print(f"make paper: there is no study {study}; take one of {', '.join(studies())}", file=sys.stderr)

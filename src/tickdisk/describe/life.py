@@ -88,7 +88,7 @@ _BLOCKS = table_entry(
     SCHEMAS["blocks"],
     {
         "op": "The operation: read, write, flush or discard.",
-        "sector": "The number of the first sector of 512 bytes.",
+        "sector": "The number of the first sector of 512 bytes. It is 0 for a flush.",
         "length": "The number of bytes. It is 0 for a flush.",
         "issued_ns": "The time at which the kernel handed the request to the driver of the device.",
         "completed_ns": "The time at which the device had completed it.",

@@ -1,7 +1,9 @@
 """Traces the requests of one block device in the kernel, so that every device is measured by the same instrument.
 
 The tracepoints are `block_rq_issue`, which a request passes when it is handed to the driver of the device, and
-`block_rq_complete`. The kernel's flush has no bytes and an F in its flags (`rwbs`, blk_fill_rwbs in block/blk-core.c).
+`block_rq_complete`. The kernel's flush has no bytes and an F in its flags (`rwbs`, blk_fill_rwbs in kernel/trace/blktrace.c). Its
+sector is another one at its completion than at its issue, and one flush is under way at a time (block/blk-flush.c). The empty write
+that asked for it completes after it, without an issue of its own, and does not count.
 """
 
 import os
@@ -21,7 +23,7 @@ from tickdisk.trace.process import BEAT, BpftraceProcess, Finished
 _MINOR_BITS = 20
 """Number of bits of a minor number in the kernel's own form of a device number (MINORBITS in include/linux/kdev_t.h)."""
 _SECTOR = 512
-_EVENT = re.compile(rb"^([ic]) (\d+) (\d+) (\d+) ([A-Z]*)$", re.MULTILINE)
+_EVENT = re.compile(rb"^([ic]) (\d+) (-?\d+) (\d+) ([A-Z]*)$", re.MULTILINE)
 _PROGRAM = """\
 tracepoint:block:block_rq_issue
 /args->dev == DEVICE/
@@ -120,13 +122,17 @@ def read_blocks(raw: bytes, finished: Finished) -> BlockRequests:
     )
     waiting: dict[Key, list[tuple[int, int]]] = defaultdict(list)
     rows, unpaired = [], 0
-    for ns, is_completion, sector, length, flags in events:
-        key = (_operation(flags, length), sector)
+    for ns, is_completion, place, length, flags in events:
+        if length == 0 and "F" not in flags:
+            continue
+        op = _operation(flags, length)
+        sector = 0 if op == "flush" else place
+        key = (op, sector)
         if not is_completion:
             waiting[key].append((ns, length))
         elif waiting[key]:
             issued_ns, asked = waiting[key].pop(0)
-            rows.append((key[0], sector, asked, issued_ns, ns))
+            rows.append((op, sector, asked, issued_ns, ns))
         else:
             unpaired += 1
     unpaired += sum(map(len, waiting.values()))
