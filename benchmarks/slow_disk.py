@@ -9,15 +9,15 @@ import argparse
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tickdisk.calibrate.nbd import MARK, nbd_chain
+from tickdisk.calibrate.nbd import nbd_chain
 from tickdisk.device import MKFS, DeviceModel
-from tickdisk.device.loop import is_ours
 from tickdisk.device.mounts import mount, mounts, unmount
 from tickdisk.foundation import process, temporary
 from tickdisk.foundation.errors import TickdiskError
@@ -28,7 +28,6 @@ READ_MS, WRITE_MS = (2, 6), (2, 6)
 BANDWIDTH_MIB_PER_S = (60, 120)
 SIZE_BYTES = 2 << 30
 _UNMOUNT_S = 60.0
-_LOOP = "/dev/loop"
 
 
 def drawn(seed: int | None) -> DiskTruth:
@@ -45,10 +44,11 @@ def drawn(seed: int | None) -> DiskTruth:
 def slow_disk(folder: Path, truth: DiskTruth, size_bytes: int = SIZE_BYTES) -> Iterator[Path]:
     """Mounts a slow disk at a folder, which is made if it is missing, and yields the folder. Afterwards the disk is gone.
 
-    Files that were in the folder are hidden meanwhile. A disk that a killed script has left at the folder is removed first.
-    Raises TickdiskError if something else is mounted there, or if a program is missing.
+    Files that were in the folder are hidden meanwhile. The disk also goes if this process is killed. Raises TickdiskError if
+    something is mounted there already, or if a program is missing.
     """
-    _remove_left(folder)
+    if any(mounted.mount_point == folder for mounted in mounts()):
+        raise TickdiskError(f"something is mounted at {folder}; give a folder at which nothing is mounted")
     folder.mkdir(parents=True, exist_ok=True)
     model = DeviceModel(
         name="slow_disk",
@@ -59,22 +59,25 @@ def slow_disk(folder: Path, truth: DiskTruth, size_bytes: int = SIZE_BYTES) -> I
     )
     with temporary.folder() as place, nbd_chain(model, place / "nbd", size_bytes) as target:
         process.run([*MKFS["ext4"], target.path], timeout_s=_UNMOUNT_S)
-        mount(str(target.path), folder, "ext4")
+        with _unmounted_after_death(folder):
+            mount(str(target.path), folder, "ext4")
+            try:
+                write_truth(folder, truth)
+                yield folder
+            finally:
+                if not unmount(folder, _UNMOUNT_S, lazily=True):
+                    print(f"{folder} is still in use; end the programs that use it", file=sys.stderr)
+
+
+@contextmanager
+def _unmounted_after_death(folder: Path) -> Iterator[None]:
+    """Unmounts a folder when this process dies in the block, also by SIGKILL, because a shell waits for the end of its pipe."""
+    command = ["sh", "-c", 'cat >/dev/null; umount --lazy "$1" 2>/dev/null', "sh", str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as waiting:  # noqa: S603 - our own words
         try:
-            write_truth(folder, truth)
-            yield folder
+            yield
         finally:
-            if not unmount(folder, _UNMOUNT_S, lazily=True):
-                print(f"{folder} is still in use; end the programs that use it", file=sys.stderr)
-
-
-def _remove_left(folder: Path) -> None:
-    """Removes the slow disk of a script that was killed. Its requests fail, because nbdkit died with the script."""
-    for mounted in [each for each in mounts() if each.mount_point == folder]:
-        number = mounted.source.removeprefix(_LOOP)
-        if not (number.isdecimal() and is_ours(int(number), MARK)):
-            raise TickdiskError(f"{mounted.source} is mounted at {folder}; give a folder at which nothing is mounted")
-        unmount(folder, 0, lazily=True)
+            waiting.kill()
 
 
 def main() -> int:

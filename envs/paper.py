@@ -88,7 +88,7 @@ def interrupted_make() -> bool:
 
 
 def command(scale: str, blocks: str, study: str, disk: str) -> list[str]:
-    """Returns the workflow's command line. Only `study` runs, unless that is empty. `disk` is a folder on a real disk, or empty."""
+    """Returns the workflow's command line. Only `study` runs, and on the folder `disk`, unless they are empty."""
     asked = (("scale", scale), ("blocks", blocks), ("study", study), ("disk", disk))
     overrides = [f"{name}={value}" for name, value in asked if value]
     launched = ["sh", str(ROOT / "envs/launcher"), "snakemake"]

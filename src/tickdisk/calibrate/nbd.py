@@ -14,8 +14,6 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child, run
 
 PROGRAMS = ("nbdkit", "nbdfuse")
-MARK = "tickdisk cross-check"
-"""Mark of the loop device."""
 _BURST_S = 0.1
 """Time in s for which the rate may be exceeded. nbdkit's default of 2 s would be most of a run."""
 _START_S, _LOOK_S, _STOP_S = 10.0, 0.02, 5.0
@@ -52,7 +50,7 @@ def nbd_chain(model: DeviceModel, folder: Path, size_bytes: int, *, cores: Seque
         try:
             disk = mount_point / "nbd"
             _until(disk.exists, fuse)
-            loop = LoopDevice(disk, MARK)
+            loop = LoopDevice(disk, "tickdisk cross-check")
             try:
                 # The mount is hidden from other processes at once. Only the loop device still holds it, and the kernel removes
                 # the loop device when this process ends.

@@ -2,8 +2,8 @@
 
 The tracepoints are `block_rq_issue`, which a request passes when it is handed to the driver of the device, and
 `block_rq_complete`. The kernel's flush has no bytes and an F in its flags (`rwbs`, blk_fill_rwbs in kernel/trace/blktrace.c). Its
-sector is another one at its completion than at its issue, and one flush is under way at a time (block/blk-flush.c). The empty write
-that asked for it completes after it, without an issue of its own, and does not count.
+sector is another one at its completion than at its issue, and one flush is under way at a time (block/blk-flush.c). The empty
+write that asked for it completes after it, without an issue of its own, and does not count.
 """
 
 import os
