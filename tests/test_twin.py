@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from records_of import LIFE, changed
 from simulated_runs import SECOND, config_of, write_runs
 
 from tickdisk import device, studies
@@ -14,9 +15,10 @@ from tickdisk.config import Cell, arms_of_run, load_arms, load_config, parse_con
 from tickdisk.experiment import REAL, STUDIES, TWIN, TWIN_ARM, WRONG
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.table import SCHEMAS
-from tickdisk.manifest import BlocksTraced
+from tickdisk.manifest import BlocksTraced, LifeRecord
 from tickdisk.profile import DiskTruth, read_truth, write_truth
 from tickdisk.project.project import left_out
+from tickdisk.run.judge import reasons_to_replace
 from tickdisk.studies.study import Study
 from tickdisk.studies.twin.compute import METRICS, Results, latencies
 from tickdisk.trace.blocks import read_blocks
@@ -172,8 +174,18 @@ def test_a_disk_without_room_is_refused_before_anything_is_written() -> None:
 # The analysis
 
 
-def test_a_right_twin_is_equivalent_where_a_wrong_twin_is_found(tmp_path: Path) -> None:
-    study = written(tmp_path, right)
+@pytest.fixture(scope="module")
+def right_study(tmp_path_factory: pytest.TempPathFactory) -> Study[Results]:
+    return written(tmp_path_factory.mktemp("right"), right)
+
+
+@pytest.fixture(scope="module")
+def blind_study(tmp_path_factory: pytest.TempPathFactory) -> Study[Results]:
+    return written(tmp_path_factory.mktemp("blind"), blind)
+
+
+def test_a_right_twin_is_equivalent_where_a_wrong_twin_is_found(right_study: Study[Results]) -> None:
+    study = right_study
     found = outcomes(study)
     assert found == dict.fromkeys((metric.name for metric in METRICS), "equivalent")
     assert verdicts(study) == found
@@ -186,8 +198,8 @@ def test_a_right_twin_is_equivalent_where_a_wrong_twin_is_found(tmp_path: Path) 
     assert facts["twin.limited"].word == "none"
 
 
-def test_a_wrong_twin_that_is_not_found_leaves_open_whether_the_twin_is_right(tmp_path: Path) -> None:
-    study = written(tmp_path, blind)
+def test_a_wrong_twin_that_is_not_found_leaves_open_whether_the_twin_is_right(blind_study: Study[Results]) -> None:
+    study = blind_study
     found = outcomes(study)
     assert {found["write_p50"], found["write_mean"], found["flush_p50"], found["flush_mean"]} == {"cannot tell"}
     assert {found["read_p50"], found["read_mean"], found["gap_max"], found["teleport_mean"]} == {"equivalent"}
@@ -220,8 +232,8 @@ def test_a_disk_that_is_faster_than_the_emulator_is_named_and_not_compared(tmp_p
     assert table.loc["write", "compared"] == "no, it is faster than the emulator can be"
 
 
-def test_every_table_and_figure_comes(tmp_path: Path) -> None:
-    study = written(tmp_path / "runs", blind)
+def test_every_table_and_figure_comes(blind_study: Study[Results], tmp_path: Path) -> None:
+    study = blind_study
     study.save(str(tmp_path))
     text = (tmp_path / "figures/paper_twin.svg").read_text()
     assert "longest tick gap" in text
@@ -233,8 +245,8 @@ def test_every_table_and_figure_comes(tmp_path: Path) -> None:
         study.tables["truth"](study.results)
 
 
-def test_the_truth_about_a_slow_disk_stands_beside_the_twin(tmp_path: Path) -> None:
-    study = written(tmp_path / "runs", right)
+def test_the_truth_about_a_slow_disk_stands_beside_the_twin(right_study: Study[Results], tmp_path: Path) -> None:
+    study = right_study
     assert read_truth(tmp_path) is None
     told = DiskTruth(read_ms=1, write_ms=2, bandwidth_bytes_per_s=1 << 20)
     write_truth(tmp_path, told)
@@ -312,6 +324,24 @@ def test_a_disk_without_a_log_has_one_from_its_requests() -> None:
     assert log["offset"].tolist() == [8 * 512, 16 * 512, 24 * 512]
     assert log["replied_ns"].tolist() == [200, 300, 320]
     assert list(log.columns) == SCHEMAS["device"].names
+
+
+# The record of a life
+
+
+def test_the_status_of_a_real_disk_lacks_what_an_emulator_knows_and_is_read_as_it_was_written() -> None:
+    status = device.DeviceStatus(
+        device="real_disk", description="", setting=1, floor_ns=0, requests={"read": 1}, bytes={"read": 4096}, stalls=()
+    )
+    limits = load_config().limits
+    for own in (status, LIFE.device):
+        life = changed(LIFE, device=own)
+        again = LifeRecord.model_validate_json(life.model_dump_json())
+        assert type(again.device) is type(own)
+        assert again == life
+        assert reasons_to_replace(limits, again, ()) == []
+    lossy = changed(LIFE, device=status, blocks=BlocksTraced(requests=5, unpaired=0, lost=2))
+    assert reasons_to_replace(limits, lossy, ()) == ["the trace of the block device lost 2 events"]
 
 
 # The wrong twin

@@ -29,7 +29,7 @@ class Twin(Roaming):
     ping_period_s: Seconds = 1.0
     device_size_mib: Annotated[int, Field(ge=64)] = 512
     """Size of the part of the real disk that is used, and of the emulated devices."""
-    profile_s: Annotated[float, Field(ge=0.3)] = 6.0
+    profile_s: Annotated[float, Field(ge=1)] = 6.0
     """Time of each job of fio in all rounds of the profile together."""
     wrong_factor: Annotated[float, Field(gt=1)] = 3.0
     """Factor of the latencies of reads and writes of the wrong twin."""
