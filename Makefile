@@ -3,6 +3,7 @@ PYTHON ?= python3
 SCALE ?=
 BLOCKS ?=
 STUDY ?=
+DISK ?=
 MINUTES ?= 15
 # The set-up writes build/path, which puts the project's environment and toolchains first.
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
@@ -13,8 +14,8 @@ WITH_PATH = PATH="$$(cat build/path):$$PATH"
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 
-paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study
-	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)" "$(STUDY)"
+paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study, DISK=folder on a real disk for STUDY=twin
+	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)" "$(STUDY)" "$(DISK)"
 
 test: ## check lint, types and tests of every language
 	@$(PYTHON) envs/setup.py --tests

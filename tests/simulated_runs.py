@@ -28,6 +28,7 @@ DELAYED, HELD = {"tick_delay", "both_delays"}, {"action_delay", "both_delays"}
 """Arms in which the probe delays ticks, and in which the server holds its answers back."""
 LATENCY_MS |= dict.fromkeys((*DELAYED, *HELD, "none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
+LATENCY_MS |= {"real_disk": 1.0, "twin": 1.0, "wrong_twin": 3.0}
 OPS_MS: dict[str, tuple[float, ...]] = {arm: (ms, ms, ms) for arm, ms in LATENCY_MS.items()}
 """Latencies of reads, writes and flushes by arm."""
 TAPE = SizingClass(description="tape", source="ours", read_latency_ns=2e7, write_latency_ns=2e7, flush_latency_ns=2e7)

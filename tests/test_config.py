@@ -15,6 +15,7 @@ from tickdisk.config import (
     CONFIG_PATH,
     SCHEMA_PATH,
     Cell,
+    arms_of_run,
     check_arms,
     load_arms,
     load_config,
@@ -152,7 +153,7 @@ def test_controls_are_demanded_by_server(values: dict[str, Any]) -> None:
 def test_an_arm_s_device_can_be_a_file(tmp_path: Path, values: dict[str, Any]) -> None:
     path, devices = tmp_path / "mydisk.yaml", device.load_devices(project.DEVICES_PATH)
     path.write_text("mydisk: {read_latency_ns: 1000, write_latency_ns: 1, flush_latency_ns: 1, channels: 3}\n")
-    arms = [arm.model_copy(update={"device": str(path)}) if arm.arm == "hdd" else arm for arm in load_arms()]
+    arms = [arm.model_copy(update={"device": str(path)}) if arm.arm == "hdd" else arm for arm in arms_of_run(load_arms(), None)]
     for arm in arms:
         project.add_file(arm, devices)
     assert devices[str(path)] == device.load_device(path)

@@ -197,6 +197,7 @@ def test_units_come_from_names() -> None:
 def test_every_table_of_the_code_is_described() -> None:
     named = {Path(name).stem: name for name in ENTRIES if name.startswith(f"{LIFE}/")}
     elsewhere = {"micro": "results/capture_micro.parquet", "replay": "results/replay/TOOL_DEVICE.parquet"}
+    elsewhere |= {"latencies": "results/disks/DIGEST/latencies.parquet"}
     for name, schema in table.SCHEMAS.items():
         assert keys((named | elsewhere)[name]) == schema.names
 
@@ -251,7 +252,7 @@ def test_the_plan_is_described_key_by_key(tmp_path: Path, monkeypatch: pytest.Mo
     toolchains = project.Toolchains(rustc="rustc 1", go="go 1", built={"players": "1"})
     identity = Identity(ROOT, toolchains, {"luanti": "Luanti 5"})
     devices = device.load_devices(project.DEVICES_PATH)
-    planned = project.Project(config.load_config(), tuple(config.load_arms()), devices, identity)
+    planned = project.Project(config.load_config(), tuple(config.arms_of_run(config.load_arms(), None)), devices, identity)
     planned.save(tmp_path / "plan.json")
     values, name = read_json(tmp_path / "plan.json"), "results/plan.json"
     assert plain(project.read_plan(tmp_path / "plan.json")) == values == plain(planned.plan)

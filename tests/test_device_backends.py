@@ -40,6 +40,7 @@ TAKES = {
     "tree": set(MODELS) - {"arm"},
     "zram": {"memory"},
     "null_blk": {"memory", "narrow", "constant"},
+    "folder": set(),
     "simulated": set(MODELS),
 }
 

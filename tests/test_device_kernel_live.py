@@ -104,7 +104,8 @@ def test_bytes_are_kept(backend: str, tmp_path: Path) -> None:
     """The oracle is fio's: crc32c of every block, written in random order, read back cold."""
     checked = "--verify=crc32c --verify_fatal=1 --verify_state_save=0"
     common = f"--name=kept --rw=randwrite --bs=4k --size=8m {checked} --output-format=json"
-    with device.up(FAST, backend=backend, size_bytes=SIZE, floor_ns=0, logs=tmp_path) as disk:
+    backing = Path("/var/tmp") if backend == "folder" else None
+    with device.up(FAST, backend=backend, size_bytes=SIZE, floor_ns=0, logs=tmp_path, backing=backing) as disk:
         where = f"--filename={disk.mount_point / 'file'}"
         for how in ("--ioengine=libaio --iodepth=16 --direct=1", "--ioengine=psync --fsync=64"):
             process.run(["fio", *common.split(), *how.split(), where, "--do_verify=0"], timeout_s=120)

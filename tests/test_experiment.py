@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tickdisk import player, studies
-from tickdisk.config import load_arms, load_config, plan
+from tickdisk.config import arms_of_run, load_arms, load_config, plan
 from tickdisk.config.plan import generators
 from tickdisk.device import NO_DELAY
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
@@ -48,7 +48,7 @@ def test_experiments_whose_names_begin_alike_share_no_random_number() -> None:
 
 
 def without(*experiments: str) -> list[Arm]:
-    return [arm for arm in load_arms() if arm.experiment not in experiments]
+    return [arm for arm in arms_of_run(load_arms(), None) if arm.experiment not in experiments]
 
 
 def test_an_experiment_without_arms_has_no_cells() -> None:
@@ -56,7 +56,8 @@ def test_an_experiment_without_arms_has_no_cells() -> None:
     arms = without("join_burst", "accesses")
     models = {(arm.experiment, arm.arm): NO_DELAY for arm in arms}
     cells = plan(config, arms, models, code)
-    assert {cell.experiment for cell in cells} == EXPERIMENTS.keys() - {"join_burst", "accesses"}
+    usual = {name for name, entry in EXPERIMENTS.items() if not entry.runs_alone}
+    assert {cell.experiment for cell in cells} == usual - {"join_burst", "accesses"}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,6 @@ def test_an_experiment_without_arms_has_no_cells() -> None:
 )
 def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: tuple[str, ...], left_out: list[str]) -> None:
     project = Project(load_config(), tuple(without(*experiments)), {}, None)  # type: ignore[arg-type]
-    alone = {name for name, study in STUDIES.items() if study.runs_alone}
-    assert [name for name in project.left_out if name not in alone] == left_out
+    assert [name for name in project.left_out if not STUDIES[name].runs_alone] == left_out
     if "replay" in left_out:
         assert project.left_out["replay"] == "it needs accesses, of which the table of experiments has no arm"

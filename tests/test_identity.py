@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tickdisk import _native, device
-from tickdisk.config import load_arms, load_config
+from tickdisk.config import arms_of_run, load_arms, load_config
 from tickdisk.experiment import STUDIES as ENTRIES
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.programs import files_digest, load_programs
@@ -21,7 +21,7 @@ from tickdisk.server import SERVERS
 
 ROOT = Path(__file__).resolve().parent.parent
 
-LIVE = {arm.experiment for arm in load_arms()}
+LIVE = {arm.experiment for arm in arms_of_run(load_arms(), None)}
 CAPTURED = {arm.experiment for arm in load_arms() if arm.capture != "none"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
 PAGES = {"collect", "paper", "page", "check"}
@@ -29,13 +29,14 @@ PAPER = PAGES - {"page"}
 EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 # The notebooks of server lives, and of everything with repeated lives.
 CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
-OF_LIVES = CONTRASTS | {"accesses.ipynb", "changes.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb", "players.ipynb"}
+OF_LIVES = CONTRASTS | {"accesses.ipynb", "changes.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
+OF_LIVES |= {"players.ipynb", "twin.ipynb"}
 OF_SERVERS = {"changes.ipynb", "inspect.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
 OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
 # Whatever has a device up, or asks what it costs.
-CALIBRATED = {"calibration", "fidelity", "calibration.ipynb"}
+CALIBRATED = {"calibration", "fidelity", "calibration.ipynb", "disk"}
 DEVICE = LIVE | CALIBRATED | {"replay", "replay.ipynb", "store", "store.ipynb"}
 CHECKPOINTS = {"sweep", "checkpoint.ipynb", "store", "store.ipynb"}
 # Whatever comes from a compiled part.
@@ -63,7 +64,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/simulate.py": CALIBRATED | {"replay", "replay.ipynb"},
     "src/tickdisk/doctor/checks.py": set(),
-    "src/tickdisk/experiment/entry.py": OF_LIVES | {"pools.ipynb", "compare"} | PAGES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/experiment/entry.py": OF_LIVES
+    | {"pools.ipynb", "compare"}
+    | PAGES,  # for live cells: its outcome is in the cell
     "src/tickdisk/formats/reading.py": OF_RAW,
     "src/tickdisk/formats/native_table.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
@@ -76,7 +79,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | OF_SERVERS | {"world"} | PAPER,
     "src/tickdisk/foundation/record.py": EVERYWHERE,
-    "src/tickdisk/foundation/table.py": LIVE | {"micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
+    "src/tickdisk/foundation/table.py": LIVE | {"disk", "micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
     "src/tickdisk/foundation/waiting.py": CAPTURED
@@ -86,11 +89,11 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/player/explore.py": LIVE,
-    "src/tickdisk/plot/effects.py": CONTRASTS,
+    "src/tickdisk/plot/effects.py": CONTRASTS | {"twin.ipynb"},
     "src/tickdisk/plot/store.py": {"store.ipynb"},
     "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
     "src/tickdisk/predict/predict.py": set(),
-    "src/tickdisk/profile/fit.py": set(),
+    "src/tickdisk/profile/fit.py": {"disk"},
     "src/tickdisk/project/closure.py": set(),  # what it does shows in the digests
     "src/tickdisk/project/kept.py": NOTEBOOKS,
     "src/tickdisk/project/plan.py": set(),
@@ -205,7 +208,9 @@ def toolchains(root: Path, **changed: Any) -> Toolchains:
 def project_here(server: str = "Luanti 5", **changed: Any) -> project.Project:
     """Returns the project in this folder, on a machine with these compilers and this server."""
     identity = Identity(Path.cwd(), toolchains(Path.cwd(), **changed), {"luanti": server})
-    return project.Project(load_config(), tuple(load_arms()), device.load_devices(project.DEVICES_PATH), identity)
+    return project.Project(
+        load_config(), tuple(arms_of_run(load_arms(), None)), device.load_devices(project.DEVICES_PATH), identity
+    )
 
 
 def products(**changed: Any) -> dict[str, Any]:

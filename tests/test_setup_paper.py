@@ -79,13 +79,16 @@ def test_scale_and_blocks_reach_the_workflow_and_its_exit_code_comes_back(projec
     assert project.wait_for("arguments") == "--cores all"
 
 
-def test_one_study_is_passed_on_and_an_unknown_one_is_named(project: Project) -> None:
+def test_one_study_and_a_disk_reach_the_workflow_and_an_unknown_study_is_named(project: Project) -> None:
     (project.folder / "notebooks").mkdir()
     for name in ("replay", "pools", "store"):
         (project.folder / f"notebooks/{name}.ipynb").touch()
     project.workflow('printf "%s\\n" "$@" >arguments')
     project.paper("smoke", "", "pools").communicate()
     assert project.wait_for("arguments").splitlines()[-2:] == ["scale=smoke", "study=pools"]
+    (project.folder / "arguments").unlink()
+    project.paper("", "", "pools", "/srv/disk").communicate()
+    assert project.wait_for("arguments").splitlines()[-2:] == ["study=pools", "disk=/srv/disk"]
     paper = project.paper("", "", "pool")
     assert paper.communicate()[0] == "make paper: there is no study pool; take one of pools, replay, store\n"
     assert paper.returncode == 1

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tickdisk.config import Resolved
-from tickdisk.device import EmulatorStatus, KeptModel
+from tickdisk.device import DeviceStatus, EmulatorStatus, KeptModel
 from tickdisk.experiment import PlannedLife
 from tickdisk.foundation import record
 from tickdisk.foundation.cores import Cores
@@ -57,6 +57,17 @@ class Marker(Record):
     """The time after the probe had done it."""
 
 
+class BlocksTraced(Record):
+    """The trace of the requests to the block device of a life."""
+
+    requests: Annotated[int, Unit("requests")]
+    """The number of requests of which both the issue and the completion were seen."""
+    unpaired: Annotated[int, Unit("requests")]
+    """The number of requests of which only one of both was seen."""
+    lost: Annotated[int, Unit("events")]
+    """The number of events that were lost."""
+
+
 class Ended(Record):
     """The end of a server that ended by itself in the middle of a life."""
 
@@ -92,6 +103,8 @@ class PlayedLife(Record):
     """The phases of the player trace. Only the study of storage accesses has them."""
     captures: tuple[ArmCapture, ...]
     """The captures of the life, in order."""
+    blocks: BlocksTraced | None = Field(default=None, exclude_if=lambda blocks: blocks is None)
+    """The trace of the requests to the block device. The key is absent in a life without one."""
     requests: Annotated[int, Unit("requests")]
     """The number of requests in the log of the device."""
     started_ns: int
@@ -106,8 +119,8 @@ class PlayedLife(Record):
     """Things that the tick probe was told to do."""
     client: ClientStatus
     """The status of the clients at the end."""
-    device: EmulatorStatus
-    """The status of the device at the end."""
+    device: EmulatorStatus | DeviceStatus
+    """The status of the device at the end. That of a real disk lacks what only an emulator knows."""
     calibrated_lack: str
     """The reason for which the kernel did not tell arrivals during calibration; empty if it told them."""
     file_system: str | None

@@ -82,6 +82,15 @@ def notebooks_of_this_run():
     ]
 
 
+def profile_of_cell(wildcards):
+    """Returns the profile of the real disk for a cell beside it, and nothing for another cell. It counts as the calibration."""
+    if PROJECT.cell(wildcards.cell).resolved.disk is None:
+        return []
+    path = str(PROJECT.disk.profile)
+    exists = Path(f"results/runs/{wildcards.cell}/manifest.json").exists()
+    return ancient(path) if exists else path
+
+
 def calibration_of_cell(wildcards):
     """Returns the calibration, which is `ancient` only for a cell that exists. Another cell is run after a new calibration."""
     path = "results/calibration.json"

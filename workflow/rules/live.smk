@@ -24,6 +24,7 @@ for rank, (server, experiment) in enumerate(
             plan=ancient("results/plan.json"),
             world=ancient(f"{PROJECT.world(server)}/world.json"),
             calibration=calibration_of_cell,
+            profile=profile_of_cell,
             previous=previous_cell,
         output:
             "results/runs/{cell}/manifest.json",

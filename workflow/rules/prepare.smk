@@ -42,6 +42,29 @@ rule calibrate:
         "tickdisk calibrate --plan {input.plan} 2>&1 | tee {log}"
 
 
+# A real disk is profiled before its emulated twin can be brought up. Only the study of a real disk has one.
+if PROJECT.config.disk is not None:
+
+    rule profile_disk:
+        input:
+            plan=ancient("results/plan.json"),
+        output:
+            device=str(PROJECT.disk.profile),
+            latencies=str(PROJECT.disk.latencies),
+        log:
+            "results/logs/profile_disk.log",
+        priority: 1
+        threads: workflow.cores
+        params:
+            disk=PROJECT.config.disk,
+            seconds=SCALE.twin.profile_s,
+            size=SCALE.twin.device_size_mib,
+            machine=machine_and_cores(),
+            computing=PROJECT.computing("disk"),
+        shell:
+            "tickdisk profile-disk --plan {input.plan} 2>&1 | tee {log}"
+
+
 rule fidelity:
     input:
         plan=ancient("results/plan.json"),

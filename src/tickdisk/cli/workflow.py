@@ -8,7 +8,7 @@ import typer
 
 from tickdisk.cli.places import check_output, check_output_folder
 from tickdisk.cli.progress import say
-from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY
+from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY, TWIN
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import json_of, write_text
@@ -145,6 +145,25 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
     say(f"micro-workload: {rounds} rounds of {_PREADS} preads, fewer under strace")
     logs = output.parent / "logs" / "micro"
     table.write("micro", output, trace.micro_cost(rounds=rounds, preads=_PREADS, seed=project.config.seed, logs=logs))
+
+
+def profile_disk(plan: _Plan = PLAN_PATH) -> None:
+    """Profiles the real disk that the configuration names, for the study of a real disk beside its emulated twin.
+
+    fio measures reads, writes and flushes on a loop device on a new file in the folder, as server lives use it. The device file
+    and the latencies go to the folder results/disks/DIGEST. The file in the folder is gone afterwards.
+    """
+    from tickdisk import profile as room
+
+    process.follow_owner()
+    project = Project.load(plan)
+    disk, design = project.disk, project.config.chosen.design(TWIN)
+    size_bytes = design.device_size_mib << 20
+    profiled = room.profile_disk(
+        disk.folder, disk.profile, disk.latencies, seconds=design.profile_s, size_bytes=size_bytes, say=say
+    )
+    print(room.screen(profiled.model))
+    say(f"{disk.profile}: {profiled.model.description}")
 
 
 def run(
@@ -297,5 +316,8 @@ def schema() -> None:
     write_text(SCHEMA_PATH, generate())
 
 
-COMMANDS = (plan, world, calibrate, fidelity, micro, run, replay_study, collect, publish, paper, page, check, schema)
+COMMANDS = (
+    *(plan, world, calibrate, fidelity, micro, profile_disk, run, replay_study),
+    *(collect, publish, paper, page, check, schema),
+)
 """The commands in the order in which a run calls them."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
-from tickdisk.experiment import EXPERIMENTS, STUDIES, Design, StudyEntry
+from tickdisk.experiment import EXPERIMENTS, STUDIES, TWIN, Design, StudyEntry
 from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.record import Record
 
@@ -183,6 +183,8 @@ class Config(Record):
     The others have the rest, which they do not share if it is more than one core."""
     study: StudyName | None = Field(default=None, exclude_if=lambda study: study is None)
     """The only study that runs. Without it, all studies run but those that run alone."""
+    disk: Annotated[str, Field(pattern="^/")] | None = Field(default=None, exclude_if=lambda disk: disk is None)
+    """Full path of a folder on the real disk that the study `twin` compares with its emulated twin. A file is made in it."""
     leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
     doses: tuple[Dose, ...] = Field(default=(), exclude_if=lambda doses: not doses)
@@ -195,6 +197,14 @@ class Config(Record):
     def _scale_is_described(self) -> "Config":
         if self.scale not in self.scales:
             raise ValueError(f"scale {self.scale} is not under scales; add it or choose one of {', '.join(self.scales)}")
+        return self
+
+    @model_validator(mode="after")
+    def _disk_is_studied(self) -> "Config":
+        if self.study == TWIN.name and self.disk is None:
+            raise ValueError(f"study {TWIN.name} needs a folder on the disk; give one, such as disk=/srv/minecraft")
+        if self.disk is not None and self.study != TWIN.name:
+            raise ValueError(f"only the study {TWIN.name} uses disk; give study={TWIN.name}, too, or leave disk out")
         return self
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from tickdisk.config.model import Config, World
 from tickdisk.config.resolved import PlannedCell, Resolved, ResolvedArm
 from tickdisk.device import DeviceModel
-from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm, Block, PlannedLife
+from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm, Block, PlannedLife, Twin
 from tickdisk.foundation.record import plain
 
 _SERVER_START_S = 6.0
@@ -118,7 +118,8 @@ def plan(
             limits=config.limits,
             replacements=scale.replacements,
             world=scale.world_of(server),
-            device_size_mib=config.device_size_mib,
+            device_size_mib=design.device_size_mib if isinstance(design, Twin) else config.device_size_mib,
+            disk=config.disk if isinstance(design, Twin) else None,
             file_system=config.file_system,
             seed=config.seed,
             cores=config.cores,

@@ -53,6 +53,8 @@ class Resolved(Record):
     """The seed of every random choice."""
     cores: Cores | None = Field(default=None, exclude_if=lambda cores: cores is None)
     """The cores that the configuration gives to the server, the clients and the emulator. The key is absent if it gives none."""
+    disk: str | None = Field(default=None, exclude_if=lambda disk: disk is None)
+    """The folder on the real disk, in a cell of the study of a real disk. The key is absent in other cells."""
     code: dict[str, str]
     """The versions and digests of the programs that made the cell, by part."""
 

@@ -1,7 +1,7 @@
 """The files about emulated devices: their calibration, their fidelity, and the device models."""
 
 from tickdisk.calibrate import Calibration, Fidelity
-from tickdisk.describe.entry import DescribedTable, Entry, Section, blocks_of, written
+from tickdisk.describe.entry import DescribedTable, Entry, Section, blocks_of, table_entry, written
 from tickdisk.describe.keys import keys_of_class
 from tickdisk.device import (
     Bucket,
@@ -15,6 +15,7 @@ from tickdisk.device import (
     Stalls,
 )
 from tickdisk.foundation.host import HostFacts
+from tickdisk.foundation.table import SCHEMAS
 
 _LOAD_WORDS = {
     "steal_share": "The share of the cores' time that the hypervisor gave to other guests.",
@@ -165,6 +166,19 @@ SECTION = Section(
             tuple(blocks_of(Calibration, elsewhere=(DeviceModel, HostFacts))),
         ),
         Entry("results/calibration/requests.parquet", "Each row is a request of fio during the calibration.", (_RAW,)),
+        table_entry(
+            "results/disks/DIGEST/latencies.parquet",
+            "Each row is a request of fio during the profile of a real disk. `disk.yaml` beside it is the device that was fitted "
+            "to them. DIGEST is that of the path of the folder on the disk.",
+            SCHEMAS["latencies"],
+            {
+                "op": "The kind of request: read, write, or write_flush, which is a write together with its flush.",
+                "queue_depth": "The number of requests that fio kept in flight.",
+                "round": "The number of the round; the first is 0.",
+                "latency_ns": "The latency that fio saw.",
+            },
+            {"queue_depth": "requests"},
+        ),
         Entry(
             "results/fidelity.json",
             "This file holds the realised latency and the latency of the model, over queue depths.",

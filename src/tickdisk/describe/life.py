@@ -65,7 +65,8 @@ _ACTIONS = table_entry(
 
 _DEVICE = table_entry(
     f"{LIFE}/device.parquet",
-    "Each row is a request that the emulated device answered, in the order of arrival.",
+    "Each row is a request that the device answered, in the order of arrival. An emulated device tells its requests "
+    "itself. Those of a real disk are the kernel's, as in `blocks.parquet`, with the completion in the place of the model's.",
     SCHEMAS["device"],
     {
         "seq": "The number of the request. A number that is missing belongs to a request that failed in a power cut.",
@@ -85,6 +86,21 @@ _DEVICE = table_entry(
         ),
     },
     {"offset": "B", "length": "B", "inflight": "requests"},
+)
+
+_BLOCKS = table_entry(
+    f"{LIFE}/blocks.parquet",
+    "Each row is a request to the block device under the file system, as the kernel saw it, in the order of issue. Only lives "
+    "beside a real disk have it, and they have it on every device.",
+    SCHEMAS["blocks"],
+    {
+        "op": "The operation: read, write, flush or discard.",
+        "sector": "The number of the first sector of 512 bytes. It is 0 for a flush.",
+        "length": "The number of bytes. It is 0 for a flush.",
+        "issued_ns": "The time at which the kernel handed the request to the driver of the device.",
+        "completed_ns": "The time at which the device had completed it.",
+    },
+    {"length": "B"},
 )
 
 _EPOCHS = table_entry(
@@ -120,7 +136,9 @@ _LOAD = table_entry(
     SCHEMAS["load"],
     {
         "monotonic_ns": "The time of the reading.",
-        "process": "The process: server, tick thread, players, emulator or capture. The tick thread is part of the server.",
+        "process": (
+            "The process: server, tick thread, players, emulator, capture or block trace. The tick thread is part of the server."
+        ),
         "cpu_ns": "The processor time that the process had used since it started.",
     },
 )
@@ -301,6 +319,7 @@ SECTION = Section(
         _PAUSES,
         _ACTIONS,
         _DEVICE,
+        _BLOCKS,
         _EPOCHS,
         _CLOCKS,
         _LOAD,

@@ -13,6 +13,7 @@ from tickdisk.device.clean import has_left, recover
 from tickdisk.device.cut import Cut, CutImage, NotRecoveredError
 from tickdisk.device.extents import ExtentRecorder, extents_of, writable_extents, written_bytes
 from tickdisk.device.floor import measure_floor, seconds_of_round
+from tickdisk.device.folder_device import REAL_DISK, check_folder
 from tickdisk.device.log import OPS, is_log, read_log
 from tickdisk.device.loop import LoopDevice
 from tickdisk.device.model import FILE, NO_DELAY, DeviceModel, KeptModel, find_device, is_file, load_device, load_devices, named
@@ -31,6 +32,7 @@ from tickdisk.device.parts import (
     Stalls,
 )
 from tickdisk.device.simulate import Steps, mean_latencies_ns, simulate, simulate_closed, simulate_streams
+from tickdisk.device.slower import slower
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.device.up import DEFAULT_FILE_SYSTEM, attach, bring_up, check_memory, is_mounted, name_of, up
 
@@ -42,6 +44,7 @@ __all__ = [
     "MKFS",
     "NO_DELAY",
     "OPS",
+    "REAL_DISK",
     "Bucket",
     "Cache",
     "Cut",
@@ -65,6 +68,7 @@ __all__ = [
     "Steps",
     "attach",
     "bring_up",
+    "check_folder",
     "check_memory",
     "default_backend",
     "extents_of",
@@ -87,6 +91,7 @@ __all__ = [
     "simulate",
     "simulate_closed",
     "simulate_streams",
+    "slower",
     "up",
     "writable_extents",
     "written_bytes",

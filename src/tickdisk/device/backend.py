@@ -9,7 +9,7 @@ from tickdisk.device.model import DeviceModel
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
 
-BackendName = Literal["fuse", "tree", "zram", "null_blk", "simulated"]
+BackendName = Literal["fuse", "tree", "zram", "null_blk", "folder", "simulated"]
 _CONFIGFS = "sys/kernel/config"
 _MEMORY_BYTES_PER_S = 10**10
 """Bandwidth that memory itself has. A model with at least this bandwidth needs no backend that limits transfers."""
@@ -124,6 +124,17 @@ def _more_than_constant(model: DeviceModel) -> str | None:
     return f"the backend cannot emulate {', '.join(parts)}" if parts else None
 
 
+def _folder_lacks(machine: Machine) -> str | None:
+    if machine.user != 0:
+        return "it needs root to mount"
+    return None if machine.has("dev/loop-control") else "there is no /dev/loop-control; load loop, or grant privileges"
+
+
+def _more_than_itself(model: DeviceModel) -> str | None:
+    slows = any(latency != 0 for latency in _latencies(model)) or model.bandwidth_bytes_per_s is not None or bool(_parts(model))
+    return "the backend is a real disk, whose speed cannot be set" if slows else None
+
+
 def _nothing(_: object) -> None:
     return None
 
@@ -191,6 +202,21 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
                 ),
                 _null_blk_lacks,
                 _more_than_constant,
+            ),
+            Backend(
+                "folder",
+                "a real disk: a file in a folder of it, a loop device on that, a file system on that",
+                Abilities(
+                    mounts=True,
+                    block_device=True,
+                    needs_root=True,
+                    keeps_log=False,
+                    changes_while_mounted=False,
+                    cuts_power=False,
+                    model="nothing, because the disk is as fast as it is",
+                ),
+                _folder_lacks,
+                _more_than_itself,
             ),
             Backend(
                 "simulated",

@@ -46,7 +46,7 @@ def _owned(record: DeviceRecord) -> bool:
     if record.pid_namespace != pid_namespace():
         # This process cannot see an owner in another pid namespace. An emulator that answers shows that its owner lives, because
         # it dies with its owner. A device without an emulator is left to its own namespace.
-        return record.backend in kernel_block.KINDS or answers(record.socket)
+        return record.backend in (*kernel_block.KINDS, "folder") or answers(record.socket)
     return record.is_nobodys or record.owner.alive()
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tickdisk import _native
+from tickdisk.foundation.awake import keep_cores_awake
 
-_POWER_MANAGEMENT = Path("/dev/cpu_dma_latency")
 _LOOK_S = 1.0
 """Seconds between two looks at whether the mount was taken away. They also limit the wait for a request on the socket."""
 _NICE = 10
@@ -37,7 +37,7 @@ def main() -> None:
     # A signal goes to a whole process group. The process that started this one unmounts the device, and needs this one for that.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    awake = _keep_cores_awake()
+    awake = keep_cores_awake()
     where = (arguments.mount_point, arguments.source)
     if arguments.folder is None:
         disk = _native.Disk(*where, arguments.size_bytes, arguments.log, arguments.volatile)
@@ -53,21 +53,6 @@ def main() -> None:
                     break
         finally:
             disk.close()
-
-
-def _keep_cores_awake() -> int | None:
-    """Keeps idle cores from sleeping (Linux PM QoS) while the descriptor that it returns is open.
-
-    It returns None if the machine has no such interface or refuses. To wake a sleeping core costs a request 30 to 150 us, and the
-    more the longer the core slept. The emulator's own latency would then depend on the latency that it emulates and on how busy
-    the server is.
-    """
-    try:
-        descriptor = os.open(_POWER_MANAGEMENT, os.O_WRONLY | os.O_CLOEXEC)
-        os.write(descriptor, bytes(4))
-    except OSError:
-        return None
-    return descriptor
 
 
 def _serve(disk: _native.Disk, listener: socket.socket, *, awake: bool) -> bool:

@@ -17,6 +17,9 @@ _COUNTS = {"read": 0, "write": 4, "discard": 11, "flush": 15}
 """Place of each operation's number of requests in /sys/block/NAME/stat. The number of sectors is two places further on, except
 for flushes, which have none (Documentation/block/stat.rst)."""
 
+Counts = tuple[dict[str, int], dict[str, int]]
+"""Numbers of requests and of bytes, each by operation."""
+
 
 class KernelDevice(MountedDevice):
     """A mounted device of the backend zram or null_blk, which the kernel serves without an emulator.
@@ -75,13 +78,12 @@ class KernelDevice(MountedDevice):
 
     def status(self) -> DeviceStatus:
         """Returns the state of the device. Its counts are the kernel's, and begin when the block device is made."""
-        counts = [int(word) for word in (Path("/sys/block") / self.block_device.name / "stat").read_text().split()]
-        sizes = {op: counts[at + 2] * _SECTOR for op, at in _COUNTS.items() if op != "flush"}
+        requests, sizes = counts_of(self.block_device)
         return DeviceStatus(
             device=self._record.model,
             description=self._record.description,
-            requests={op: counts[at] for op, at in _COUNTS.items()},
-            bytes=sizes | {"flush": 0},
+            requests=requests,
+            bytes=sizes,
             stalls=(),
             floor_ns=0,
             setting=1,
@@ -110,3 +112,10 @@ class KernelDevice(MountedDevice):
         if not kernel_block.remove(record, _STEP_S):
             raise TickdiskError(f"{self.block_device} is in use")
         record.remove()
+
+
+def counts_of(block_device: Path) -> Counts:
+    """Returns the numbers of requests and of bytes that the kernel has counted on a block device, each by operation."""
+    counts = [int(word) for word in (Path("/sys/block") / block_device.name / "stat").read_text().split()]
+    sizes = {op: counts[at + 2] * _SECTOR for op, at in _COUNTS.items() if op != "flush"}
+    return {op: counts[at] for op, at in _COUNTS.items()}, sizes | {"flush": 0}

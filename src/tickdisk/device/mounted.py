@@ -1,7 +1,7 @@
 """A mounted device of the backend fuse, and the operations on it. Its subclasses in `tree` and `kernel_device` vary them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,9 @@ class MountedDevice:
     This class is for the backend fuse, in which a file system lies on a loop device on an emulated disk. Its subclasses are for
     the other backends. `up`, `bring_up` and `attach` return devices, and `down` removes them.
     """
+
+    _mkfs: Mapping[str, Sequence[str]] = MKFS
+    """Commands that make the file system, by its kind."""
 
     def __init__(self, record: DeviceRecord) -> None:
         self.name, self.size_bytes = record.name, record.size_bytes
@@ -141,7 +144,7 @@ class MountedDevice:
     def _make_file_system(self) -> None:
         file_system = self._record.file_system
         if file_system is not None:
-            run([*MKFS[file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[file_system][0])
+            run([*self._mkfs[file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[file_system][0])
             self._mount()
 
     def _mount(self) -> None:

@@ -12,6 +12,7 @@ from typing import TypedDict, Unpack
 from tickdisk.device.backend import BACKENDS, Backend, BackendName, find_backend
 from tickdisk.device.clean import recover
 from tickdisk.device.floor import measure_floor
+from tickdisk.device.folder_device import FOLDER, FolderDevice, check_folder
 from tickdisk.device.kernel_device import KernelDevice
 from tickdisk.device.model import DeviceModel
 from tickdisk.device.mounted import LEAST_BYTES, MKFS, MountedDevice
@@ -30,6 +31,7 @@ _DEVICES: dict[BackendName, type[MountedDevice]] = {
     "tree": TreeDevice,
     "zram": KernelDevice,
     "null_blk": KernelDevice,
+    "folder": FolderDevice,
 }
 _count = itertools.count()
 
@@ -59,7 +61,8 @@ class Options(TypedDict, total=False):
     volatile: bool
     """Whether a power cut drops data that were not flushed (`MountedDevice.cut`)."""
     backing: Path | None
-    """Folder with the files of a tree, which stay in it. If None or left out, they are in memory and vanish with the device."""
+    """Folder with the files of a tree, which stay in it. If None or left out, they are in memory and vanish with the device. For
+    the backend folder, it is a folder on the real disk, and has to be given."""
 
 
 @contextmanager
@@ -149,8 +152,8 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
         raise TickdiskError(
             f"no device can be mounted here by backend {backend.name}{lack}; `tickdisk replay --simulate` computes without one"
         )
-    if backend.name != TREE and options.get("backing") is not None:
-        raise TickdiskError(f"backend {backend.name} has no backing folder; leave it out, or take backend tree")
+    if backend.name not in (TREE, FOLDER) and options.get("backing") is not None:
+        raise TickdiskError(f"backend {backend.name} has no backing folder; leave it out, or take backend tree or folder")
     volatile = options.get("volatile", False)
     if volatile and not backend.abilities.cuts_power:
         raise TickdiskError(f"backend {backend.name} cannot lose what was not flushed; leave volatile out, or take backend fuse")
@@ -160,14 +163,20 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
         raise TickdiskError(f"unknown file system {file_system}; known are {', '.join(MKFS)}")
     if backend.abilities.block_device and file_system is not None and shutil.which(MKFS[file_system][0]) is None:
         raise TickdiskError(f"{MKFS[file_system][0]} is not installed; `tickdisk doctor` says what to install")
-    if backend.name == TREE:
-        return  # A tree has no size of its own.
+    if backend.name != TREE:  # A tree has no size of its own.
+        _check_size(backend, size_bytes, file_system, options)
+
+
+def _check_size(backend: Backend, size_bytes: int, file_system: str | None, options: Options) -> None:
     if size_bytes < 1 << 24 or size_bytes % _PAGE:
         raise TickdiskError(f"a device cannot have {size_bytes} bytes; give a multiple of {_PAGE} that is at least 16 MiB")
     if file_system is not None and size_bytes < LEAST_BYTES[file_system]:
         least = f"{LEAST_BYTES[file_system] >> 20}M"
         raise TickdiskError(f"{file_system} needs at least {least}, and the device has {size_bytes >> 20}M; give {least} or more")
-    check_memory(size_bytes, volatile=volatile)
+    if backend.name == FOLDER:
+        check_folder(options.get("backing"), size_bytes)
+    else:
+        check_memory(size_bytes, volatile=options.get("volatile", False))
 
 
 def check_memory(size_bytes: int, *, volatile: bool = False) -> None:

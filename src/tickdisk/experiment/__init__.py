@@ -20,9 +20,11 @@ from tickdisk.experiment.operations import OPERATIONS
 from tickdisk.experiment.players import PLAYERS
 from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCODE, OTHER_SERVERS, POOLS, REPLAY, STORE, Checkpoint
 from tickdisk.experiment.switchback import SWITCHBACK
+from tickdisk.experiment.twin import REAL, TWIN, TWIN_ARM, WRONG, Twin
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
-    entry.name: entry for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES)
+    entry.name: entry
+    for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES, TWIN)
 }
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (
@@ -42,6 +44,7 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     NETCODE,
     CAPTURE_COST,
     CHANGES,
+    TWIN,
 )
 STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIES}
 """All studies by name, in the order in which the page shows them."""
@@ -63,12 +66,16 @@ __all__ = [
     "OTHER_SERVERS",
     "PLAYERS",
     "POOLS",
+    "REAL",
     "REPLAY",
     "SAVE_PERIODS",
     "STORE",
     "STUDIES",
     "SWITCHBACK",
+    "TWIN",
+    "TWIN_ARM",
     "UNCHANGED",
+    "WRONG",
     "Arm",
     "Block",
     "Card",
@@ -81,4 +88,5 @@ __all__ = [
     "PlannedLife",
     "StudyEntry",
     "Tool",
+    "Twin",
 ]

@@ -61,6 +61,8 @@ SCHEMAS: dict[str, pa.Schema] = {
         replied_ns="int",
         setting="int",
     ),
+    "blocks": _schema(op="word", sector="int", length="int", issued_ns="int", completed_ns="int"),
+    "latencies": _schema(op="word", queue_depth="int", round="int", latency_ns="int"),
     "epochs": _schema(epoch="int", arm="word", device="word", setting="int", start_ns="int", steady_ns="int", end_ns="int"),
     "clocks": _schema(monotonic_ns="int", monotonic_raw_ns="int", realtime_ns="int", uncertainty_ns="int"),
     "requests": _schema(

@@ -30,6 +30,7 @@ _VERDICTS = {
     "different": PALETTE[0],
     "equivalent": INK,
     "inconclusive": PALETTE[4],
+    "cannot tell": PALETTE[3],
     "not valid": PALETTE[7],
     "": MUTED,
 }

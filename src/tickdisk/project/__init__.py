@@ -10,7 +10,7 @@ from tickdisk.project.claim import claim
 from tickdisk.project.failures import failures
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
 from tickdisk.project.plan import KeptPlan, Plan, SizingClass, read_plan, scale_of, write_plan
-from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, left_out, sizing_classes
+from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, RealDisk, left_out, sizing_classes
 from tickdisk.project.sweep import POINTS, SWEEPS, Point, read_points
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Plan",
     "Point",
     "Project",
+    "RealDisk",
     "SizingClass",
     "Toolchains",
     "claim",

@@ -48,6 +48,7 @@ _COMMANDS = {
     "fidelity": "workflow:fidelity",
     "micro": "workflow:micro",
     "replay": "workflow:replay_study",
+    "disk": "workflow:profile_disk",
     "sweep": "checkpoint:sweep",
     "store": "checkpoint:study",
 }

@@ -18,7 +18,7 @@ from tickdisk.config import (
     plan,
     world_hash,
 )
-from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
+from tickdisk.experiment import EXPERIMENTS, STUDIES, TWIN, Arm
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
@@ -27,8 +27,32 @@ from tickdisk.project.plan import Plan, SizingClass, Tier, read_plan, write_plan
 from tickdisk.project.sweep import Point, arms_at, config_at
 
 RESULTS = Path("results")
+DISKS = RESULTS / "disks"
+"""Folder of the profiles of real disks."""
+DISK_PROFILE = f"disk{device.FILE}"
+"""Name of the file of the device that was profiled from a real disk, in the folder of the disk."""
 PLAN_PATH = RESULTS / "plan.json"
 DEVICES_PATH = Path("data/devices.yaml")
+
+
+@dataclass(frozen=True)
+class RealDisk:
+    """A real disk that is compared with its emulated twin."""
+
+    folder: Path
+    """Folder on the disk, in which its owner keeps other files."""
+    results: Path
+    """Folder of what is known about the disk."""
+
+    @property
+    def profile(self) -> Path:
+        """File of the device that was profiled from the disk."""
+        return self.results / DISK_PROFILE
+
+    @property
+    def latencies(self) -> Path:
+        """Table of the latencies that the profile rests on."""
+        return self.results / "latencies.parquet"
 
 
 @dataclass(frozen=True)
@@ -62,6 +86,9 @@ class Project:
         host.choose_cores(config.cores)
         arms, devices = arms_at(config, load_arms()), device.load_devices(DEVICES_PATH)
         check_arms(config, arms)
+        devices |= _of_real_disk(arms)
+        if config.disk is not None:
+            device.check_folder(Path(config.disk), config.chosen.design(TWIN).device_size_mib << 20)
         for arm in arms:
             add_file(arm, devices)
             if arm.device not in devices:
@@ -90,7 +117,7 @@ class Project:
     def cells(self) -> list[Cell]:
         """The cells of the plan at the chosen scale, in the order in which they run. Servers that cannot run here have none."""
         models = {(arm.experiment, arm.arm): self.model(arm.experiment, arm.arm) for arm in self.arms}
-        captured = {arm.experiment for arm in self.arms if arm.capture != "none"}
+        captured = {arm.experiment for arm in self.arms if arm.capture != "none" or arm.experiment == TWIN.name}
         code = {
             (name, server): self.identity.cell(server, captured=name in captured)
             for server in self.identity.servers
@@ -107,6 +134,13 @@ class Project:
     def world(self, server: str) -> Path:
         """Returns the folder in `results/worlds` of the world of a server, whether or not it is there yet."""
         return RESULTS / "worlds" / world_hash(self.config.chosen.world_of(server), self.identity.world(server))
+
+    @property
+    def disk(self) -> RealDisk:
+        """The real disk that the configuration names, with the places of its profile. Raises TickdiskError if it names none."""
+        if self.config.disk is None:
+            raise TickdiskError(f"the configuration names no disk; give study={TWIN.name} and disk=FOLDER")
+        return RealDisk(Path(self.config.disk), DISKS / digest(self.config.disk))
 
     @property
     def plan_digest(self) -> str:
@@ -157,10 +191,10 @@ class Project:
         """Returns all device models that `tickdisk calibrate` measures, each once: the tiers, and the devices of all arms.
 
         A device whose reads, writes and flushes have latencies of their own is not among them, because it takes the floor of its
-        fastest operation (`calibrate.floor_ns`).
+        fastest operation (`calibrate.floor_ns`). So does the twin of a real disk, which is not known yet.
         """
         tiers = {model.name: model for model in self.devices.values() if model.tier}
-        whole = [arm for arm in self.arms if not arm.has_operations_apart]
+        whole = [arm for arm in self.arms if not arm.has_operations_apart and arm.experiment != TWIN.name]
         found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in whole}}
         return list(found.values())
 
@@ -244,6 +278,12 @@ def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, 
     alone = dict.fromkeys(compared, why or "the table of experiments names one server only")
     chosen = dict.fromkeys(others, f"the configuration asks for {config.study} only")
     return dict.fromkeys(config.leave_out, "the configuration leaves it out") | chosen | without | lacking | alone | apart
+
+
+def _of_real_disk(arms: Sequence[Arm]) -> dict[str, device.DeviceModel]:
+    """Returns stand-ins for the devices that are known only when a real disk has been profiled, by the names that arms use."""
+    names = {arm.device for arm in arms if arm.experiment == TWIN.name}
+    return {name: device.REAL_DISK.model_copy(update={"name": name}) for name in names}
 
 
 def _lacking(name: str) -> str | None:

@@ -45,6 +45,9 @@ class LifeCaptures:
         self._running: trace.Recording | None = None
         self._arm: str | None = None
         self._parts: list[_Part] = []
+        self._blocks: trace.BlockTrace | None = None
+        self.blocks: trace.BlockRequests | None = None
+        """The requests of the block device, after the end of their trace. None if they were not traced."""
 
     def __enter__(self) -> Self:
         if any(tool != "none" for tool in self._tools.values()):
@@ -82,7 +85,7 @@ class LifeCaptures:
         tool = self._tools[arm]
         if self._cgroup is None or (self._arm is not None and tool == self._tools[self._arm]):
             return
-        self.end()
+        self._end_part()
         self._arm = arm
         if tool != "none":
             folder = self._fast / f"capture{len(self._parts)}"
@@ -92,8 +95,20 @@ class LifeCaptures:
             )
             self._cpu.follow("capture", self._running.pid)
 
+    def trace_blocks(self, block_device: Path) -> None:
+        """Traces the requests of a block device in the kernel from now on, whatever the arms ask for."""
+        self._blocks = trace.BlockTrace(block_device, self._fast / "blocks.txt", self._logs, self._cores)
+        self._stack.callback(self._blocks.kill)
+        self._cpu.follow("block trace", self._blocks.pid)
+
     def end(self) -> None:
-        """Ends the capture that runs, if one does, and keeps its raw output for `write`."""
+        """Ends the capture and the trace that run, if any do, and keeps the raw output of the capture for `write`."""
+        if self._blocks is not None:
+            running, self._blocks = self._blocks, None
+            self.blocks = running.stop()
+        self._end_part()
+
+    def _end_part(self) -> None:
         if self._running is not None:
             self._parts.append(_Part(str(self._arm), self._running.stop()))
             self._running = None
@@ -105,6 +120,8 @@ class LifeCaptures:
         If all arms have the same tool, the tables of requests and of waits and the compressed raw capture are also written into
         `folder`. Only files below `root` count, the folder of the world on the device.
         """
+        if self.blocks is not None:
+            table.write("blocks", folder / "blocks.parquet", self.blocks.requests)
         captures = []
         for part in self._parts:
             capture = trace.parse(part.raw, samples, classify=self._classify, root=root)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tickdisk import calibrate, device, server
 from tickdisk.config import Cell, arms_of, digest
+from tickdisk.experiment import REAL, TWIN_ARM, WRONG
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import Attempt, LifeRecord, Manifest, has_run, write_manifest
@@ -72,11 +73,17 @@ def arm_models(project: Project, cell: Cell, calibration: calibrate.Calibration)
     """Returns the device model of every arm of a cell, by the name of the arm.
 
     The model of a sham burns as much more processor time as the arm with the slowest reads costs the emulator. This time is taken
-    from the calibration.
+    from the calibration. The twin of a real disk, and the wrong twin, are made from the profile of the disk. Raises TickdiskError
+    if it was not profiled.
     """
     arms = arms_of(project.arms, cell.experiment, cell.server)
     models = {arm.arm: project.model(cell.experiment, arm.arm) for arm in arms}
     slowest = max(models.values(), key=lambda model: model.latency_ns[0])
+    if cell.resolved.disk is not None:
+        design = cell.resolved.design
+        twin = device.load_device(project.disk.profile)
+        wrong = device.slower(twin, design["wrong_factor"], round(design["wrong_flush_ms"] * 1e6))
+        return {REAL: device.REAL_DISK, TWIN_ARM: twin, WRONG: wrong}
     for sham in (arm.arm for arm in arms if arm.role == "sham"):
         models[sham] = models[sham].with_burn(calibrate.burn_ns(calibration, own=models[sham].name, other=slowest.name))
     return models

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from tickdisk.config import Limits
+from tickdisk.device import EmulatorStatus
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import PlayedLife
@@ -88,15 +89,22 @@ def _of_device(life: PlayedLife) -> Iterator[str]:
         yield f"the device was switched {life.latest_switch_ns / 1e6:.0f} ms late"
     if life.requests == 0:
         yield "the device saw no request"
-    if life.device.log_overflow > 0:
-        yield f"the device's log lost {life.device.log_overflow} requests"
-    if bool(life.device.arrivals_lack) != bool(life.calibrated_lack):
-        told = life.device.arrivals_lack or "now it says so"
-        yield f"floors were measured while the kernel said otherwise when requests arrive ({told}); calibrate again"
+    if isinstance(life.device, EmulatorStatus):
+        yield from _of_emulator(life, life.device)
+    if life.blocks is not None and life.blocks.lost > 0:
+        yield f"the trace of the block device lost {life.blocks.lost} events"
     # A capture that had just begun when the server ended may have had nothing to see.
     captures = life.captures if life.ended is None else life.captures[:-1]
     if life.requests > 0 and any(capture.requests == 0 for capture in captures):
         yield "the capture saw no request, and the device did"
+
+
+def _of_emulator(life: PlayedLife, status: EmulatorStatus) -> Iterator[str]:
+    if status.log_overflow > 0:
+        yield f"the device's log lost {status.log_overflow} requests"
+    if bool(status.arrivals_lack) != bool(life.calibrated_lack):
+        told = status.arrivals_lack or "now it says so"
+        yield f"floors were measured while the kernel said otherwise when requests arrive ({told}); calibrate again"
 
 
 def _of_ending(life: PlayedLife) -> Iterator[str]:

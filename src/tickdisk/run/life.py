@@ -56,12 +56,15 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
     """
     first, cores, is_cut = stage.life.first_arm, host.split_cores(), bool(stage.life.cuts_s)
     with captures, ExitStack() as mounted:
-        disk = mounted.enter_context(stage.device_up(stage.logs, log_path=fast / DEVICE_LOG, volatile=is_cut))
-        apart = [mounted.enter_context(stage.device_up(stage.logs / "apart", volatile=is_cut))] if stage.names_apart else []
+        disk = mounted.enter_context(stage.mounted(stage.logs, log_path=fast / DEVICE_LOG, volatile=is_cut))
+        apart = [mounted.enter_context(stage.mounted(stage.logs / "apart", volatile=is_cut))] if stage.names_apart else []
         images.disks = (disk, *apart)
         world = _copy_world(stage, generated, disk, apart)
+        if stage.traces_blocks:
+            captures.trace_blocks(disk.block_device)
         meter = host.LoadMeter(programs=True)
-        cpu.follow("emulator", disk.daemon_pid)
+        if stage.real_disk is None:
+            cpu.follow("emulator", disk.daemon_pid)
         with captures.around_start(first):
             running = stage.server.start(
                 world,
@@ -82,7 +85,7 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
             played = play(stage, (disk, *apart), running, world, fast, captures, cpu, images)
             problems = running.stop(_STOP_S)
             captures.end()
-            load, status = meter.read(), disk.emulator_status()
+            load, status = meter.read(), disk.status()
     return Ending(running, thread, world, played, problems, load, status, disk.file_system)
 
 

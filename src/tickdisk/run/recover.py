@@ -92,7 +92,7 @@ def _recover(stage: Stage, ports: "SimpleQueue[int]", cut: TakenCut, positions: 
     logs, port = stage.logs / f"cut_{cut.number}", ports.get()
     try:
         with memory.folder() as fast, ExitStack() as mounted:
-            disks = [mounted.enter_context(stage.device_up(logs / f"disk_{place}")) for place in range(len(cut.images))]
+            disks = [mounted.enter_context(stage.mounted(logs / f"disk_{place}")) for place in range(len(cut.images))]
             for disk, image in zip(disks, cut.images, strict=True):
                 disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
                 try:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tickdisk import calibrate, device
 from tickdisk.config import Cell
-from tickdisk.experiment import PlannedLife, Tool
+from tickdisk.experiment import REAL, PlannedLife, Tool
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import Project
@@ -95,8 +95,44 @@ class Stage:
         """Address on which the server accepts players, as HOST:PORT."""
         return f"127.0.0.1:{self.project.config.port}"
 
+    @property
+    def real_disk(self) -> Path | None:
+        """Folder on the real disk that the life runs on, or None for a life on an emulated device."""
+        folder = self.cell.resolved.disk
+        return None if folder is None or self.life.first_arm != REAL else Path(folder)
+
+    @property
+    def traces_blocks(self) -> bool:
+        """Whether the requests to the block device are traced in the kernel, as in every life beside a real disk."""
+        return self.cell.resolved.disk is not None
+
+    def mounted(
+        self, logs: Path, *, log_path: Path | None = None, volatile: bool = False
+    ) -> AbstractContextManager[device.MountedDevice]:
+        """Brings a device of the life's first arm up for the length of a `with` block. Its emulator has the folder `logs`.
+
+        A real disk has no emulator and keeps no log.
+        """
+        first, folder = self.life.first_arm, self.real_disk
+        return device.up(
+            self.models[first],
+            backend=self.calibration.backend if folder is None else "folder",
+            backing=folder,
+            size_bytes=self.cell.resolved.device_size_mib << 20,
+            file_system=self.project.config.file_system,
+            floor_ns=self.floor_ns(first),
+            log_path=log_path if folder is None else None,
+            logs=logs,
+            cores=host.split_cores().emulator,
+            volatile=volatile,
+        )
+
     def floor_ns(self, arm: str) -> int:
-        """Returns the floor of the arm's device: the time that this machine adds and the emulator subtracts."""
+        """Returns the floor of the arm's device: the time that this machine adds and the emulator subtracts. It is 0 for a real
+        disk.
+        """
+        if arm == REAL and self.traces_blocks:
+            return 0
         return calibrate.floor_ns(self.calibration, self.models[arm])
 
     def action_delay_ms(self, arm: str) -> int:
@@ -107,23 +143,6 @@ class Stage:
     def names_apart(self) -> tuple[str, ...]:
         """Names of the files of the world that lie on a device of their own, which has the same model. Empty for none."""
         return () if self.change is None else self.change.apart
-
-    def device_up(
-        self, logs: Path, *, log_path: Path | None = None, volatile: bool = False
-    ) -> AbstractContextManager[device.MountedDevice]:
-        """Brings a device of the life's first arm up for the length of a `with` block. Its emulator has the folder `logs`."""
-        config, first = self.project.config, self.life.first_arm
-        return device.up(
-            self.models[first],
-            backend=self.calibration.backend,
-            size_bytes=config.device_size_mib << 20,
-            file_system=config.file_system,
-            floor_ns=self.floor_ns(first),
-            log_path=log_path,
-            logs=logs,
-            cores=host.split_cores().emulator,
-            volatile=volatile,
-        )
 
     def set(self, disk: device.MountedDevice, arm: str, epoch: int) -> device.DeviceSetting:
         """Turns the mounted device into that of an arm, and returns the setting with the time at which it came into force.

@@ -9,7 +9,7 @@ import pyarrow as pa
 from tickdisk import device, player, server
 from tickdisk.foundation import clock, host, table
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.manifest import ArmCapture, Marker, PlayedLife
+from tickdisk.manifest import ArmCapture, BlocksTraced, Marker, PlayedLife
 from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.clocks import clock_agreement
@@ -19,6 +19,7 @@ from tickdisk.run.record import CpuRecorder, compress
 from tickdisk.run.saturation import saturated_arms
 from tickdisk.run.stage import DEVICE_LOG, Stage
 from tickdisk.run.trace import LifeTrace
+from tickdisk.trace import BlockRequests
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Ending:
     problems: list[str]
     """Problems of the server, as `RunningServer.stop` returns them."""
     load: host.MachineLoad
-    status: device.EmulatorStatus
-    """Status of the device before it went down."""
+    status: device.DeviceStatus
+    """Status of the device before it went down. It is an `EmulatorStatus` unless the device is a real disk."""
     file_system: str | None
 
 
@@ -52,7 +53,7 @@ class _Recorded:
     actions: pd.DataFrame
     client: player.ClientStatus
     requests: pa.Table
-    """Log of the device."""
+    """Log of the device, or what the kernel saw of a real disk."""
 
 
 def write_life(
@@ -78,7 +79,7 @@ def write_life(
             ticks_of(running.tick_log, samples, stage.server.ticking.budget_ns, in_order=in_order),
             player.read_actions(fast / player.ACTIONS, expected=trace.events),
             player.read_status(fast / player.STATUS),
-            device.read_log(fast / DEVICE_LOG),
+            _requests(fast / DEVICE_LOG, captures),
         )
         _write_tables(stage.folder, recorded, ending, cpu)
         captured = captures.write(stage.folder, samples, root=ending.world)
@@ -90,8 +91,16 @@ def write_life(
         )
         table.write("injections", stage.folder / "injections.parquet", injections)
     for path in (running.tick_log, fast / player.ACTIONS, fast / DEVICE_LOG, running.server_log):
-        compress(path, stage.raw)
-    return _record(stage, trace, ending, recorded, captured)
+        if path != fast / DEVICE_LOG or stage.real_disk is None:
+            compress(path, stage.raw)
+    return _record(stage, trace, ending, recorded, captured, captures.blocks)
+
+
+def _requests(log: Path, captures: LifeCaptures) -> pa.Table:
+    """Returns the requests of the device from its log, or, for a real disk, which keeps none, from the trace of the kernel."""
+    if captures.blocks is not None and not log.exists():
+        return pa.Table.from_pandas(captures.blocks.as_device_log(), preserve_index=False)
+    return device.read_log(log)
 
 
 def ticks_of(path: Path, samples: pd.DataFrame, budget_ns: int, *, in_order: bool) -> server.Ticks:
@@ -130,7 +139,14 @@ def _write_tables(folder: Path, recorded: _Recorded, ending: Ending, cpu: CpuRec
         table.write(name, folder / f"{name}.parquet", frame)
 
 
-def _record(stage: Stage, trace: LifeTrace, ending: Ending, recorded: _Recorded, captured: list[ArmCapture]) -> PlayedLife:
+def _record(
+    stage: Stage,
+    trace: LifeTrace,
+    ending: Ending,
+    recorded: _Recorded,
+    captured: list[ArmCapture],
+    blocks: BlockRequests | None,
+) -> PlayedLife:
     played, ticks = ending.played, recorded.ticks
     agreement = clock_agreement(recorded.actions, ticks.markers, recorded.requests.to_pandas())
     arms = dict.fromkeys(epoch.arm for epoch in stage.life.epochs)
@@ -139,6 +155,9 @@ def _record(stage: Stage, trace: LifeTrace, ending: Ending, recorded: _Recorded,
         trace_events=trace.events,
         phases=trace.phases,
         captures=tuple(captured),
+        blocks=None
+        if blocks is None
+        else BlocksTraced(requests=len(blocks.requests), unpaired=blocks.unpaired, lost=blocks.lost),
         requests=len(recorded.requests),
         started_ns=played.started_ns,
         load=ending.load,

@@ -10,6 +10,7 @@ a generator, or a seed and words (`named_generator`).
 
 from tickdisk.stats.causes import (
     AnyWord,
+    BelowFloor,
     BoundWord,
     Cause,
     ClientsSaturated,
@@ -28,6 +29,7 @@ from tickdisk.stats.causes import (
     TooFew,
     Undecided,
     Word,
+    WrongTwinNotFound,
 )
 from tickdisk.stats.contrast import (
     Contrast,
@@ -66,6 +68,7 @@ __all__ = [
     "ALPHA",
     "BOUND_WORDS",
     "AnyWord",
+    "BelowFloor",
     "BoundWord",
     "Bounds",
     "Cause",
@@ -99,6 +102,7 @@ __all__ = [
     "Verdict",
     "Verdicts",
     "Word",
+    "WrongTwinNotFound",
     "adjusted",
     "block_length",
     "causes_of",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tickdisk.foundation.numbers import interval, number
 from tickdisk.foundation.record import Record
 
 Word = Literal["different", "equivalent", "inconclusive", "not valid"]
@@ -219,6 +220,40 @@ class NotShown(Record):
     """Plural of the word for what is counted."""
 
 
+class BelowFloor(Record):
+    """A real disk is faster at an operation than the emulator can be, so that no emulated twin stands for it."""
+
+    kind: Literal["below_floor"] = "below_floor"
+    operation: str
+    """The operation: read, write or flush."""
+    latency_ns: int
+    """Median latency of the operation by the profile of the disk."""
+    floor_ns: int
+    """Floor of the twin."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        latency_us, floor_us = (number(ns / 1e3) for ns in (self.latency_ns, self.floor_ns))
+        return f"a {self.operation} of the disk takes {latency_us} us, and the emulator alone takes {floor_us} us"
+
+
+class WrongTwinNotFound(Record):
+    """Not even a device that is wrong on purpose was found to differ from the real disk, so that equality says nothing."""
+
+    kind: Literal["wrong_twin_not_found"] = "wrong_twin_not_found"
+    n: int
+    """Number of blocks."""
+    low: float | None
+    high: float | None
+    """Ends of the interval of the wrong twin's ratio to the disk. They are null without an interval."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"the wrong twin was not found different either (ratio {interval(self.low, self.high)}), so nobody can tell"
+
+
 Obstacle = (
     TooFew
     | FewerThanPlanned
@@ -229,7 +264,10 @@ Obstacle = (
     | NothingCaptured
     | FilesUnknown
     | StepsNotValid
+    | BelowFloor
 )
 """A cause for which `verdict` can say nothing, or for which a test that succeeds decides nothing."""
-Cause = Annotated[Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown, Field(discriminator="kind")]
+Cause = Annotated[
+    Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown | WrongTwinNotFound, Field(discriminator="kind")
+]
 """A cause for which a claim is not decided, as claims.json holds it."""

@@ -27,6 +27,7 @@ from tickdisk.studies.store import study as store
 from tickdisk.studies.study import Study
 from tickdisk.studies.sweep import study as sweep
 from tickdisk.studies.switchback import study as switchback
+from tickdisk.studies.twin import study as twin
 
 __all__ = [
     "Claim",
@@ -55,5 +56,6 @@ __all__ = [
     "store",
     "sweep",
     "switchback",
+    "twin",
     "write_inspected",
 ]

@@ -7,6 +7,7 @@ a thread did not run. bpftrace captures both, but needs root and kernel features
 captures requests only, and pauses the process at each one.
 """
 
+from tickdisk.trace.blocks import BlockRequests, BlockTrace
 from tickdisk.trace.bpftrace import unavailable
 from tickdisk.trace.cgroup import Cgroup, remove_abandoned
 from tickdisk.trace.launch import Command
@@ -17,6 +18,8 @@ from tickdisk.trace.record import RawCapture, Recording, Target, Tool, is_raw_ca
 from tickdisk.trace.summary import CaptureSummary
 
 __all__ = [
+    "BlockRequests",
+    "BlockTrace",
     "CaptureSummary",
     "Cgroup",
     "Command",

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from tickdisk.foundation.numbers import joined_list
 from tickdisk.stats import (
+    BelowFloor,
     Cause,
     ClientsSaturated,
     ControlFailed,
@@ -20,6 +21,7 @@ from tickdisk.stats import (
     StepsNotValid,
     TooFew,
     Undecided,
+    WrongTwinNotFound,
 )
 from tickdisk.studies.statement import Claim, count_text
 
@@ -42,7 +44,7 @@ def _main(causes: tuple[Cause, ...]) -> Cause:
     return next((cause for kind in _TOLD_FIRST for cause in causes if isinstance(cause, kind)), causes[0])
 
 
-def clause(cause: Cause) -> str:  # noqa: C901, PLR0911 - one clause a kind
+def clause(cause: Cause) -> str:  # noqa: C901, PLR0911, PLR0912 - one clause a kind
     """Returns a cause as a clause that ends a sentence with "because"."""
     match cause:
         case TooFew() | FewerThanPlanned():
@@ -65,6 +67,10 @@ def clause(cause: Cause) -> str:  # noqa: C901, PLR0911 - one clause a kind
             return "too few points could be judged"
         case LivesFailed():
             return "no life has a record"
+        case BelowFloor():
+            return "the disk is faster than the emulator can be"
+        case WrongTwinNotFound():
+            return "not even a wrong twin was found to differ"
         case Undecided() | NotShown():
             return f"{count_text(cause.n, cause.counted)} {'is' if cause.n == 1 else 'are'} too few to decide"
         case unknown:
