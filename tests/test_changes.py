@@ -14,8 +14,8 @@ from tickdisk import qos, server, stats
 from tickdisk.config import Cell, Config, arms_of_run, load_arms, load_config
 from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, STUDIES, UNCHANGED, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.project import Project
 from tickdisk.project.project import left_out
-from tickdisk.run.stage import Stage
 from tickdisk.server import place_apart
 from tickdisk.studies import changes
 from tickdisk.studies.changes.compute import METRICS, SAVE_GAP, Results
@@ -146,12 +146,12 @@ def test_the_study_runs_alone() -> None:
     assert set(left_out(alone, arms, {})) == set(STUDIES) - {"changes"}
 
 
-def test_a_change_that_the_server_does_not_have_is_named(tmp_path: Path) -> None:
-    cell = planned()[0]
-    life = next(life for life in cell.lives if life.change == "leveldb")
-    stage = Stage(None, cell, replace(life, change="faster"), {}, None, tmp_path)  # type: ignore[arg-type]
-    with pytest.raises(TickdiskError, match=r"Luanti has no change faster; .* sqlite_synchronous_0, .*rare_saves"):
-        _ = stage.change
+def test_a_change_that_the_server_does_not_have_is_named_before_anything_runs() -> None:
+    values = load_config().model_dump(mode="json") | {"study": "changes"}
+    scale = values["scales"][values["scale"]]
+    scale["servers"]["minestom"]["changes"]["changes"] = ["synced_saves", "faster"]
+    with pytest.raises(TickdiskError, match="changes on minestom: there is no change faster; take one of saves_in_tick, synced"):
+        Project.of(values)
 
 
 # Files on another device

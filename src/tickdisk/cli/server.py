@@ -17,7 +17,8 @@ app = typer.Typer(
 def list_servers() -> None:
     """Lists the kinds of game server that experiments can run, and whether each can run on this machine.
 
-    It prints the length of a server's ticks, how it saves its world, and which actions its players can do.
+    It prints the length of a server's ticks, how it saves its world, which actions its players can do, and which changes of it
+    the study `changes` can try.
     """
     from tickdisk import server
     from tickdisk.foundation.errors import TickdiskError
@@ -31,6 +32,8 @@ def list_servers() -> None:
         print(f"  ticks: every {kind.ticking.budget_ns / 1e6:g} ms, seen in {kind.ticking.source}")
         print(f"  saves: {kind.saving.policy}, decided by {kind.saving.decided_by}. {kind.saving.note}")
         print(f"  players can {', '.join(sorted(kind.capabilities))}")
+        for name, change in kind.changes.items():
+            print(f"  change {name}: {change.title}")
 
 
 @app.command()

@@ -18,7 +18,7 @@ from tickdisk.config import (
     plan,
     world_hash,
 )
-from tickdisk.experiment import EXPERIMENTS, STUDIES, TWIN, Arm
+from tickdisk.experiment import CHANGES, EXPERIMENTS, STUDIES, TWIN, Arm
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
@@ -86,6 +86,7 @@ class Project:
         host.choose_cores(config.cores)
         arms, devices = arms_at(config, load_arms()), device.load_devices(DEVICES_PATH)
         check_arms(config, arms)
+        _check_changes(config, arms)
         devices |= _of_real_disk(arms)
         if config.disk is not None:
             device.check_folder(Path(config.disk), config.chosen.design(TWIN).device_size_mib << 20)
@@ -277,13 +278,25 @@ def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, 
     why = "; ".join(f"{name} cannot run here: {reason}" for name, reason in missing_servers.items())
     alone = dict.fromkeys(compared, why or "the table of experiments names one server only")
     chosen = dict.fromkeys(others, f"the configuration asks for {config.study} only")
-    return dict.fromkeys(config.leave_out, "the configuration leaves it out") | chosen | without | lacking | alone | apart
+    return dict.fromkeys(config.leave_out, "the configuration leaves it out") | without | lacking | alone | apart | chosen
 
 
 def _of_real_disk(arms: Sequence[Arm]) -> dict[str, device.DeviceModel]:
     """Returns stand-ins for the devices that are known only when a real disk has been profiled, by the names that arms use."""
     names = {arm.device for arm in arms if arm.experiment == TWIN.name}
     return {name: device.REAL_DISK.model_copy(update={"name": name}) for name in names}
+
+
+def _check_changes(config: Config, arms: Sequence[Arm]) -> None:
+    """Raises TickdiskError if the configuration asks for a change that a server does not have."""
+    for name in dict.fromkeys(name for arm in arms if arm.experiment == CHANGES.name for name in arm.servers):
+        known = server.named(name).changes
+        unknown = [change for change in config.chosen.design(CHANGES, name).changes if change not in known]
+        if unknown:
+            raise TickdiskError(
+                f"workflow/config/config.yaml: changes.changes on {name}: there is no change {unknown[0]}; take one of "
+                f"{', '.join(known) or 'none'}"
+            )
 
 
 def _lacking(name: str) -> str | None:

@@ -11,7 +11,6 @@ from tickdisk import calibrate, device
 from tickdisk.config import Cell
 from tickdisk.experiment import REAL, PlannedLife, Tool
 from tickdisk.foundation import host
-from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import Project
 from tickdisk.server import Change, Server, named
 
@@ -54,12 +53,8 @@ class Stage:
 
     @property
     def change(self) -> Change | None:
-        """The change of the server in the life, or None. Raises TickdiskError if the server has no change of that name."""
-        name, changes = self.life.change, self.server.changes
-        if name is not None and name not in changes:
-            known = ", ".join(changes) or "none"
-            raise TickdiskError(f"{self.server.title} has no change {name}; workflow/config/config.yaml may name {known}")
-        return None if name is None else changes[name]
+        """The change of the server in the life, or None."""
+        return None if self.life.change is None else self.server.changes[self.life.change]
 
     @property
     def settings(self) -> dict[str, str]:

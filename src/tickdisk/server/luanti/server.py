@@ -65,8 +65,8 @@ class Luanti(Server):
     """A mapgen chunk holds two map blocks on each side of its middle. Luanti's own distances are 12 (sent) and 4 (active)."""
     sources = Path("src/servers/luanti")
     changes: ClassVar[Mapping[str, Change]] = {
-        "sqlite_synchronous_0": Change("SQLite never waits for the disk (`sqlite_synchronous = 0`)", {"sqlite_synchronous": "0"}),
-        "sqlite_synchronous_1": Change("SQLite waits less often (`sqlite_synchronous = 1`)", {"sqlite_synchronous": "1"}),
+        "sqlite_synchronous_0": Change("SQLite never waits for the disk (sqlite_synchronous = 0)", {"sqlite_synchronous": "0"}),
+        "sqlite_synchronous_1": Change("SQLite waits less often (sqlite_synchronous = 1)", {"sqlite_synchronous": "1"}),
         "leveldb": Change("map, players and accounts in LevelDB", store="leveldb"),
         "players_apart": Change("players and accounts on another disk", apart=("players.sqlite", "auth.sqlite")),
         "rare_saves": Change("saves three times as rare (every 16 s instead of 5.3 s)"),

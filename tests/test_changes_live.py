@@ -1,0 +1,85 @@
+"""Servers start again on images of power cuts, and players see what is left of their edits."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import for_release
+
+from tickdisk import calibrate
+from tickdisk.experiment import CUT, UNCHANGED
+from tickdisk.foundation import table
+from tickdisk.foundation.yaml_file import read_yaml
+from tickdisk.manifest import PlayedLife
+from tickdisk.project import Project
+from tickdisk.run.life import run_life
+from tickdisk.run.stage import Stage
+
+pytestmark = pytest.mark.live
+PERIOD_S = 1.5
+
+
+def cut_life(project: Path, server: str, name: str, times_s: tuple[float, ...], folder: Path) -> PlayedLife:
+    """Runs a life with a change and power cuts at some times in the small project, into `folder`."""
+    values = {**read_yaml(Path("workflow/config/config.yaml"), ""), "study": "changes"}
+    planned = Project.of(values)
+    cell = next(cell for cell in planned.cells if (cell.experiment, cell.server) == ("changes", server))
+    life = next(life for life in cell.lives if life.name == f"{CUT}{UNCHANGED}")
+    end_s = times_s[-1] + 0.5
+    epochs = (replace(life.epochs[0], end_s=end_s),)
+    change = None if name == UNCHANGED else name
+    life = replace(life, cuts_s=times_s, seconds=end_s, epochs=epochs, change=change, save_period_s=PERIOD_S)
+    calibration = calibrate.load_calibration(Path("results/calibration.json"))
+    models = {arm.arm: planned.model("changes", arm.arm) for arm in planned.arms if arm.experiment == "changes"}
+    del project
+    return run_life(Stage(planned, cell, life, models, calibration, folder))
+
+
+def tables(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    cuts, remains = (table.read(name, folder / f"{name}.parquet") for name in ("cuts", "remains"))
+    return cuts, remains.merge(cuts[["cut", "cut_ns", "outcome"]], on="cut")
+
+
+@pytest.mark.parametrize(
+    ("server", "name"),
+    [
+        ("luanti", UNCHANGED),
+        pytest.param("luanti", "players_apart", marks=for_release),
+        pytest.param("luanti", "leveldb", marks=for_release),
+        pytest.param("minestom", "synced_saves", marks=for_release),
+    ],
+)
+def test_a_server_that_waits_for_its_disk_loses_what_came_after_its_last_save(
+    server: str, name: str, small_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(small_project)
+    record = cut_life(small_project, server, name, (4.0, 4.7, 5.9, 6.4), tmp_path / "life")
+    assert record.ended is None
+    cuts, remains = tables(tmp_path / "life")
+    assert cuts["outcome"].tolist() == ["opened"] * 4, cuts["detail"].tolist()
+    assert (cuts["cut_ns"].diff().dropna() > 0).all()
+    assert set(remains["seen"]) <= {"placed", "air"}, "every look was answered"
+    assert len(remains) > 10
+    for _, own in remains.groupby("cut"):
+        assert (own["acknowledged_ns"] <= own["cut_ns"]).all()
+        gone, kept = own[own["seen"] == "air"], own[own["seen"] == "placed"]
+        # A save takes all edits until its time, so that what is lost came later than what is kept, but for the length of a save.
+        if len(gone) and len(kept):
+            assert gone["acknowledged_ns"].min() > kept["acknowledged_ns"].max() - 0.7e9
+        assert ((own["cut_ns"] - gone["acknowledged_ns"]) < (PERIOD_S + 1.5) * 1e9).all()
+    assert (remains["seen"] == "placed").any(), "the saves of the life are on the disk"
+    assert not (tmp_path / "life/images").exists()
+
+
+@for_release
+def test_a_server_that_never_waits_loses_at_least_what_the_others_do(
+    small_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without fsync nothing of the last seconds is on the disk, and files that were replaced may be empty."""
+    monkeypatch.chdir(small_project)
+    cut_life(small_project, "luanti", "sqlite_synchronous_0", (4.0, 5.9), tmp_path / "life")
+    cuts, remains = tables(tmp_path / "life")
+    assert set(cuts["outcome"]) <= {"opened", "not_started", "no_player", "ended"}
+    assert not ((remains["seen"] == "placed") & (remains["outcome"] != "opened")).any()
+    assert all(detail for outcome, detail in zip(cuts["outcome"], cuts["detail"], strict=True) if outcome != "opened")
