@@ -18,13 +18,14 @@ from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
 from tickdisk.experiment.operations import OPERATIONS
 from tickdisk.experiment.players import PLAYERS
+from tickdisk.experiment.predictions import CAPTURED, PREDICTIONS
 from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCODE, OTHER_SERVERS, POOLS, REPLAY, STORE, Checkpoint
 from tickdisk.experiment.switchback import SWITCHBACK
 from tickdisk.experiment.twin import REAL, TWIN, TWIN_ARM, WRONG, Twin
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
     entry.name: entry
-    for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES, TWIN)
+    for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES, PREDICTIONS, TWIN)
 }
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (
@@ -44,6 +45,7 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     NETCODE,
     CAPTURE_COST,
     CHANGES,
+    PREDICTIONS,
     TWIN,
 )
 STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIES}
@@ -53,6 +55,7 @@ __all__ = [
     "ACCESSES",
     "AGAIN",
     "CALIBRATION",
+    "CAPTURED",
     "CAPTURE_COST",
     "CHANGES",
     "CHECKPOINT",
@@ -66,6 +69,7 @@ __all__ = [
     "OTHER_SERVERS",
     "PLAYERS",
     "POOLS",
+    "PREDICTIONS",
     "REAL",
     "REPLAY",
     "SAVE_PERIODS",

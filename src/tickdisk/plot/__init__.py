@@ -31,6 +31,7 @@ from tickdisk.plot.network import settled_rtt, stack_costs
 from tickdisk.plot.operations import added_by_operation
 from tickdisk.plot.players import added_by_players
 from tickdisk.plot.pools import pool_throughput
+from tickdisk.plot.predictions import predicted_and_measured
 from tickdisk.plot.replay import lateness_over_time, service_times
 from tickdisk.plot.store import modelled_and_measured, overhead_by_game
 from tickdisk.plot.sweep import swept_effects
@@ -79,6 +80,7 @@ __all__ = [
     "overhead_by_game",
     "paired_dots",
     "pool_throughput",
+    "predicted_and_measured",
     "predicted_observed",
     "save_png",
     "save_svg",

@@ -21,6 +21,7 @@ from tickdisk.studies.operations import study as operations
 from tickdisk.studies.other_servers import study as other_servers
 from tickdisk.studies.players import study as players
 from tickdisk.studies.pools import study as pools
+from tickdisk.studies.predictions import study as predictions
 from tickdisk.studies.replay import study as replay
 from tickdisk.studies.statement import Claim, Fact, Statement
 from tickdisk.studies.store import study as store
@@ -52,6 +53,7 @@ __all__ = [
     "other_servers",
     "players",
     "pools",
+    "predictions",
     "replay",
     "store",
     "sweep",

@@ -1,0 +1,43 @@
+"""Figure of predicted over measured effects."""
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tickdisk.plot.theme import MUTED, NOTEBOOK, Theme, checked, colour_and_shape, finish, log_axis, row
+
+
+def predicted_and_measured(rows: pd.DataFrame, *, margin: float, theme: Theme = NOTEBOOK) -> Any:
+    """Draws predicted ratios over measured ones, with a row of panels for each method and a column for each server.
+
+    The columns are server, method, metric, measured and ratio. Both ratios are those of a slower disk to the fast one. A ratio
+    that is NaN is not drawn. A right prediction lies on the diagonal. The margin of equivalence is shaded: to the left and to the
+    right of it an effect was measured.
+    """
+    table = checked(rows, ["server", "method", "metric", "measured", "ratio"], "predictions").dropna()
+    servers, methods, metrics = (list(dict.fromkeys(table[name])) for name in ("server", "method", "metric"))
+    ends = pd.concat([table["measured"], table["ratio"]])
+    axis = log_axis(ends, 1.0)
+    low, high = axis["scale"]["domain"]
+    lines = []
+    for method in methods:
+        panels: list[Any] = []
+        for server in servers:
+            own = table[(table["server"] == server) & (table["method"] == method)]
+            is_last = method == methods[-1]
+            x = alt.X("measured:Q", title="Measured ratio (log)" if is_last else None, **axis)
+            y = alt.Y("ratio:Q", title=f"By {method}" if not panels else None, **axis)
+            band = row(low=1 / (1 + margin), high=1 + margin).mark_rect(style="margin")
+            panel = alt.layer(
+                band.encode(alt.X("low:Q", **axis), x2="high:Q"),
+                alt.Chart(pd.DataFrame({"measured": [low, high], "ratio": [low, high]}))
+                .mark_line(color=MUTED, strokeWidth=theme.scale * 0.7)
+                .encode(x, y),
+                alt.Chart(own).mark_point(size=theme.area(22), opacity=0.85).encode(x, y, *colour_and_shape(metrics, "metric")),
+            )
+            size = {"width": theme.panel_width(len(servers), 26 * len(servers)), "height": 62 * theme.height}
+            panels.append(panel.properties(**size, title=server if method == methods[0] else ""))
+        lines.append(alt.hconcat(*panels))
+    words = "A point is a metric on a disk. Line: a right prediction. Grey: no effect beyond the margin was measured."
+    return finish(alt.vconcat(*lines), "Predicted and measured effects of slower disks", words, theme=theme)
