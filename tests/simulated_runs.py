@@ -26,7 +26,7 @@ GapOf = Callable[[str, int], float]
 LATENCY_MS = {"ssd_100us": 0.1, "ssd_100us_again": 0.1, "sham": 0.1, "hdd": 6.0}
 DELAYED, HELD = {"tick_delay", "both_delays"}, {"action_delay", "both_delays"}
 """Arms in which the probe delays ticks, and in which the server holds its answers back."""
-LATENCY_MS |= dict.fromkeys((*DELAYED, *HELD, "none", "none_again", "bpftrace", "strace_positioned", "strace"), 0.1)
+LATENCY_MS |= dict.fromkeys((*DELAYED, *HELD, "none", "none_again", "bpftrace", "strace_positioned", "strace", "captured"), 0.1)
 LATENCY_MS |= {f"latency_{ms}ms": float(ms) for ms in (1, 3, 6, 12)}
 LATENCY_MS |= {"real_disk": 1.0, "twin": 1.0, "wrong_twin": 3.0}
 OPS_MS: dict[str, tuple[float, ...]] = {arm: (ms, ms, ms) for arm, ms in LATENCY_MS.items()}

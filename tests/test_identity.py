@@ -30,8 +30,8 @@ EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 # The notebooks of server lives, and of everything with repeated lives.
 CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
 OF_LIVES = CONTRASTS | {"accesses.ipynb", "changes.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
-OF_LIVES |= {"players.ipynb", "twin.ipynb"}
-OF_SERVERS = {"changes.ipynb", "inspect.ipynb"}
+OF_LIVES |= {"players.ipynb", "predictions.ipynb", "twin.ipynb"}
+OF_SERVERS = {"changes.ipynb", "inspect.ipynb", "predictions.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
 OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}
@@ -92,7 +92,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/plot/effects.py": CONTRASTS | {"twin.ipynb"},
     "src/tickdisk/plot/store.py": {"store.ipynb"},
     "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
-    "src/tickdisk/predict/predict.py": set(),
+    "src/tickdisk/predict/predict.py": {"predictions.ipynb"},
     "src/tickdisk/profile/fit.py": {"disk"},
     "src/tickdisk/project/closure.py": set(),  # what it does shows in the digests
     "src/tickdisk/project/kept.py": NOTEBOOKS,

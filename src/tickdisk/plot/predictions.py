@@ -28,7 +28,7 @@ def predicted_and_measured(rows: pd.DataFrame, *, margin: float, theme: Theme = 
             is_last = method == methods[-1]
             x = alt.X("measured:Q", title="Measured ratio (log)" if is_last else None, **axis)
             y = alt.Y("ratio:Q", title=f"By {method}" if not panels else None, **axis)
-            band = row(low=1 / (1 + margin), high=1 + margin).mark_rect(style="margin")
+            band = row(low=1 / (1 + margin), high=1 + margin).mark_rect(style="margin", clip=True)
             panel = alt.layer(
                 band.encode(alt.X("low:Q", **axis), x2="high:Q"),
                 alt.Chart(pd.DataFrame({"measured": [low, high], "ratio": [low, high]}))
