@@ -17,11 +17,13 @@ from pathlib import Path
 import pytest
 from forked_snakemake import ForkedSnakemake
 
+from tickdisk.experiment import STUDIES
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-NOTEBOOKS = len(list(Path("notebooks").glob("*.ipynb")))
+NOTEBOOKS = sum(not study.runs_alone for study in STUDIES.values())
 
 
 @cache
