@@ -22,7 +22,7 @@ from tickdisk.server import SERVERS
 ROOT = Path(__file__).resolve().parent.parent
 
 LIVE = {arm.experiment for arm in arms_of_run(load_arms(), None)}
-CAPTURED = {arm.experiment for arm in load_arms() if arm.capture != "none"}
+CAPTURED = {arm.experiment for arm in arms_of_run(load_arms(), None) if arm.capture != "none"}
 NOTEBOOKS = {f"{path.stem}.ipynb" for path in (ROOT / "notebooks").glob("*.ipynb")}
 PAGES = {"collect", "paper", "page", "check"}
 PAPER = PAGES - {"page"}
@@ -40,7 +40,7 @@ CALIBRATED = {"calibration", "fidelity", "calibration.ipynb", "disk"}
 DEVICE = LIVE | CALIBRATED | {"replay", "replay.ipynb", "store", "store.ipynb"}
 CHECKPOINTS = {"sweep", "checkpoint.ipynb", "store", "store.ipynb"}
 # Whatever comes from a compiled part.
-NATIVE = DEVICE | CHECKPOINTS | OF_TRACES | {"micro"}
+NATIVE = DEVICE | CHECKPOINTS | OF_TRACES | {"micro", "predictions.ipynb"}
 NETWORK = {"netcode", "netcode.ipynb"}
 
 TABLE: dict[str, set[str]] = {
@@ -62,7 +62,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/describe/markdown.py": set(),
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
-    "src/tickdisk/device/simulate.py": CALIBRATED | {"replay", "replay.ipynb"},
+    "src/tickdisk/device/simulate.py": CALIBRATED | {"predictions.ipynb", "replay", "replay.ipynb"},
     "src/tickdisk/doctor/checks.py": set(),
     "src/tickdisk/experiment/entry.py": OF_LIVES
     | {"pools.ipynb", "compare"}
@@ -83,7 +83,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
     "src/tickdisk/foundation/waiting.py": CAPTURED
-    | {"micro", "inside_tick.ipynb", "operations.ipynb", "other_servers.ipynb"}
+    | {"micro", "inside_tick.ipynb", "operations.ipynb", "other_servers.ipynb", "predictions.ipynb"}
     | OF_RAW,
     "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER,
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
@@ -137,9 +137,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/studies/study.py": NOTEBOOKS,
     "src/tickdisk/studies/switchback/show.py": {"switchback.ipynb"},
     # The native module, by part.
-    "src/native/src/timer.rs": DEVICE,
-    "src/native/src/model/seek.rs": DEVICE | {"pools.ipynb"},
-    "src/native/src/python/device.rs": DEVICE,
+    "src/native/src/timer.rs": DEVICE | {"predictions.ipynb"},
+    "src/native/src/model/seek.rs": DEVICE | {"pools.ipynb", "predictions.ipynb"},
+    "src/native/src/python/device.rs": DEVICE | {"predictions.ipynb"},
     "src/native/src/engine/tests.rs": set(),
     "src/native/src/replay/file.rs": {"replay", "replay.ipynb"},
     "src/native/src/formats/number.rs": CAPTURED | {"micro"} | OF_RAW,

@@ -1,6 +1,8 @@
 """How a disk is measured: which jobs are asked for; fio is one that answers as a slow disk does."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from tickdisk.calibrate import Job, Target
 from tickdisk.calibrate.fio import Requests
 from tickdisk.foundation import host
-from tickdisk.profile.measure import ROUNDS, measure, rounds
+from tickdisk.profile.measure import ROUNDS, _longer, measure, rounds
 
 _QUIET_SHARE = 0.005
 """Of steal: below what counts as too much."""
@@ -104,3 +106,13 @@ def test_a_round_that_was_stolen_is_made_again_at_most_twice(
     assert len(found.rounds) == ROUNDS
     assert (found.repeats, found.too_loaded) == (repeats, too_loaded)
     assert max(load.steal_share for load in found.loads) == most
+
+
+def test_a_job_is_measured_for_as_long_as_its_sample_needs() -> None:
+    def run(requests: int, turns: float) -> Any:
+        return SimpleNamespace(latency_ns=np.zeros(requests, dtype=np.int64), turns=turns)
+
+    assert _longer(run(1000, 1000), 9) <= 1
+    assert _longer(run(9, 12), 9) == pytest.approx(150 / 81), "a slow disk, whose rounds have 9 requests each"
+    assert _longer(run(300, 3), 9) == 4, "a deep queue, in which each place was taken three times"
+    assert _longer(run(0, 0), 9) == pytest.approx(150 / 9)

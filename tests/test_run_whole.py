@@ -86,7 +86,7 @@ class Disk:
     def alive(self) -> bool:
         return True
 
-    def emulator_status(self) -> device.EmulatorStatus:
+    def status(self) -> device.EmulatorStatus:
         return DEVICE
 
 

@@ -120,7 +120,7 @@ class PlayedLife(Record):
     client: ClientStatus
     """The status of the clients at the end."""
     device: EmulatorStatus | DeviceStatus
-    """The status of the device at the end. That of a real disk lacks what only an emulator knows."""
+    """The status of the device at the end. A real disk has none of the keys that only an emulator knows."""
     calibrated_lack: str
     """The reason for which the kernel did not tell arrivals during calibration; empty if it told them."""
     file_system: str | None

@@ -28,6 +28,13 @@ def _one_of(names: Collection[str]) -> Callable[[str], str]:
     return check
 
 
+def _full(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError("it has to be the full path of a folder, such as /srv/minecraft")
+    return path
+
+
+FullPath = Annotated[str, AfterValidator(_full), Field(json_schema_extra={"pattern": "^/"})]
 ExperimentName = Annotated[str, AfterValidator(_one_of(EXPERIMENTS)), Field(json_schema_extra={"enum": list(EXPERIMENTS)})]
 StudyName = Annotated[str, AfterValidator(_one_of(STUDIES)), Field(json_schema_extra={"enum": list(STUDIES)})]
 
@@ -183,7 +190,7 @@ class Config(Record):
     The others have the rest, which they do not share if it is more than one core."""
     study: StudyName | None = Field(default=None, exclude_if=lambda study: study is None)
     """The only study that runs. Without it, all studies run but those that run alone."""
-    disk: Annotated[str, Field(pattern="^/")] | None = Field(default=None, exclude_if=lambda disk: disk is None)
+    disk: FullPath | None = Field(default=None, exclude_if=lambda disk: disk is None)
     """Full path of a folder on the real disk that the study `twin` compares with its emulated twin. A file is made in it."""
     leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""

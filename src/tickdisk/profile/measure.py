@@ -31,7 +31,8 @@ LIMITS_OF_ROUNDS: Mapping[str, float] = {**LIMITS, "steal_share": 0.01}
 """Shares of `host.MachineLoad` above which a round is repeated. The limit of stolen time is stricter than elsewhere, because if a
 hundredth of the cores' time is stolen, one request in a hundred waits for it."""
 _PIPE_BYTES, _PIPE_DEPTH = 1 << 20, 16
-_LEAST_REQUESTS = 100
+_LEAST_REQUESTS, _ENOUGH_REQUESTS = 100, 150
+"""Number of requests that a sample has at least, and number for which a job is measured, as its first run may be a fast one."""
 _TURNS, _CUT_TURNS = 12, 3
 """Least number of times that each place in the queue is taken, and number of times before latencies count. The first requests do
 not count because all begin at once."""
@@ -113,9 +114,9 @@ def measure(
     bandwidth. With `write`, there are also random writes of 4 KiB at each depth, and writes with fdatasync, which overwrite
     `target`. `seconds` is the time of each job in all rounds together. A cache remembers what it was asked for, so each run has
     other random places, and sequential reads go on where the last ones ended. A job in which each place in the queue was taken
-    only a few times is measured for longer. If the machine was too loaded in a round of a job of random requests, the round of
-    this job is repeated at most twice. The last run is kept, and marked if the machine was still too loaded. Raises TickdiskError
-    if fio fails, or if there are fewer than 100 requests in a sample.
+    only a few times, or whose rounds together would have few requests, is measured for longer. If the machine was too loaded in a
+    round of a job of random requests, the round of this job is repeated at most twice. The last run is kept, and marked if the
+    machine was still too loaded. Raises TickdiskError if fio fails, or if there are fewer than 100 requests in a sample.
     """
     count = rounds(seconds)
     length = seconds / count + ramp_s(seconds / count)
@@ -139,8 +140,8 @@ def measure(
         # The order is reversed in every second round, so that no depth is always measured first.
         for key in list(jobs)[:: 1 if number % 2 == 0 else -1]:
             run = measured_run(jobs[key])
-            if (turns := run.turns) < _TURNS and number == 0:
-                jobs[key] = replace(jobs[key], seconds=length * _TURNS / max(turns, 1))
+            if (longer := _longer(run, count)) > 1 and number == 0:
+                jobs[key] = replace(jobs[key], seconds=length * longer)
                 run = measured_run(jobs[key])
             kept[key].append(run)
         rest = Target(target.path, target.offset + begin, target.size_bytes - begin)
@@ -179,6 +180,12 @@ class _FioRun:
     @property
     def too_loaded(self) -> bool:
         return any(getattr(self.load, name) > limit for name, limit in LIMITS_OF_ROUNDS.items())
+
+
+def _longer(run: _FioRun, rounds: int) -> float:
+    """Returns how many times as long as the first run of a job its runs must be. It is at most 1 if they are long enough."""
+    kept = max(len(run.latency_ns), 1)
+    return max(_TURNS / max(run.turns, 1), _ENOUGH_REQUESTS / (rounds * kept))
 
 
 def _run(job: Job, target: Target, folder: Path, seeds: Iterator[int]) -> _FioRun:

@@ -23,7 +23,7 @@ SMALL_BYTES = 4096
 _FEWEST = 10
 """Number of requests of a kind below which a life says nothing about their latency."""
 Outcome = Literal["equivalent", "different", "inconclusive", "cannot tell", "not valid"]
-"""What a metric says about the twin. It cannot tell if the twin is equivalent, and the wrong twin is not different."""
+"""The answer of a metric about the twin. It cannot tell if the twin is equivalent, and the wrong twin is not different."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Compared:
 
     @property
     def outcome(self) -> Outcome:
-        """What the metric says about the twin."""
+        """The answer of the metric about the twin."""
         cannot_tell = any(isinstance(cause, stats.WrongTwinNotFound) for cause in self.causes)
         return "cannot tell" if cannot_tell else self.verdict.word
 
