@@ -61,7 +61,11 @@ def keep(results: Path) -> None:
             member.size = len(content)
             files.addfile(member, io.BytesIO(content))
     (KEPT / "run.tar.zst").write_bytes(zstandard.ZstdCompressor(level=19).compress(packed.getvalue()))
-    drawn = {name: json.loads((results / f"notebooks/{name}/figures.json").read_text()) for name in sorted(STUDIES)}
+    drawn = {
+        name: json.loads((results / f"notebooks/{name}/figures.json").read_text())
+        for name, entry in sorted(STUDIES.items())
+        if not entry.runs_alone
+    }
     (KEPT / "figures.json").write_text(json.dumps(drawn, indent=2, sort_keys=True) + "\n")
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import BIN
+from conftest import BIN, for_release
 from cut_promises import check_file_system, missing, read_promises
 
 from tickdisk import device
@@ -80,7 +80,11 @@ def saving(folder: Path, acknowledged: Path) -> Iterator["subprocess.Popen[bytes
 
 @pytest.mark.parametrize(
     ("file_system", "size_bytes", "images"),
-    [("ext4", 256 << 20, 5), ("xfs", 320 << 20, 3), pytest.param("btrfs", 256 << 20, 3, marks=since_linux_6_7)],
+    [
+        ("ext4", 256 << 20, 5),
+        pytest.param("xfs", 320 << 20, 3, marks=for_release),
+        pytest.param("btrfs", 256 << 20, 3, marks=[for_release, since_linux_6_7]),
+    ],
 )
 def test_an_image_has_what_fsync_promised_and_the_program_goes_on(
     file_system: str, size_bytes: int, images: int, tmp_path: Path, folder: Path

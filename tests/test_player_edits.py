@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import for_release
 
 from tickdisk import TickdiskError, player
 from tickdisk.foundation import table
@@ -180,7 +181,7 @@ def play(kind: str, folder: Path, events: list[Event]) -> pd.DataFrame:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize("kind", ["luanti", *(pytest.param(each, marks=for_release) for each in ("dragonfly", "minestom"))])
 def test_towers_are_built_and_seen_by_others_after_a_stop(kind: str, tmp_path: Path) -> None:
     server, world = SERVERS[kind], tmp_path / "world"
     try:

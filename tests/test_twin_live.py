@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import for_release
 
 from benchmarks.slow_disk import slow_disk
 from tickdisk import device, profile, trace
@@ -118,7 +119,7 @@ def test_the_kernel_s_requests_are_those_that_fio_makes_with_nbdkit_s_delay(tmp_
     assert now_ns - 120 * 10**9 < writes["issued_ns"].min() < writes["completed_ns"].max() < now_ns
 
 
-@pytest.mark.parametrize("file_system", ["ext4", "xfs", "btrfs"])
+@pytest.mark.parametrize("file_system", ["ext4", *(pytest.param(each, marks=for_release) for each in ("xfs", "btrfs"))])
 def test_a_real_disk_is_mounted_and_goes_again_with_nothing_left(file_system: str, folder: Path) -> None:
     if shutil.which(device.MKFS[file_system][0]) is None:
         pytest.skip(f"no {device.MKFS[file_system][0]}")
@@ -199,6 +200,7 @@ def test_a_slow_disk_is_as_slow_as_it_says_and_goes_again(folder: Path) -> None:
     assert names(place) == []
 
 
+@for_release
 @pytest.mark.skipif(bool(missing()), reason="nbdkit or nbdfuse is not installed")
 def test_a_slow_disk_goes_with_its_script_however_that_ends(folder: Path) -> None:
     before, place = attached(), folder / "slow"

@@ -273,7 +273,7 @@ def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, 
     servers = ({name for arm in arms for name in arm.servers} | {config.server}) - {*missing_servers}
     compared = [name for name, study in STUDIES.items() if len(servers) < study.fewest_servers]
     others = [name for name in STUDIES if config.study not in (None, name)]
-    apart = {name: f"it runs alone, by `make paper STUDY={name}`" for name, study in STUDIES.items() if study.runs_alone}
+    apart = {name: f"it runs alone, with make paper STUDY={name}" for name, study in STUDIES.items() if study.runs_alone}
     apart.pop(config.study or "", None)
     why = "; ".join(f"{name} cannot run here: {reason}" for name, reason in missing_servers.items())
     alone = dict.fromkeys(compared, why or "the table of experiments names one server only")

@@ -124,7 +124,7 @@ def _start(stage: Stage, world: Path, port: int, fast: Path, logs: Path, positio
 
 
 def _look(stage: Stage, running: RunningServer, fast: Path, logs: Path, positions: Sequence[tuple[int, int, int]]) -> _Recovered:
-    """Lets players join and look at the positions of blocks. If there is none, they look at one below the first place."""
+    """Lets players join and look at the positions of blocks. If there is none, they look at the origin."""
     trace, out = fast / "looks.jsonl", fast / _LOOKS
     out.mkdir()
     events = player.look_around(positions or [(0, 0, 0)], players=_LOOKERS, period_s=_LOOK_PERIOD_S, join_period_s=_JOIN_PERIOD_S)

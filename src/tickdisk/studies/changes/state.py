@@ -118,6 +118,11 @@ def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> 
     share = lost.lost / lost.edits if lost.edits else float("nan")
     note = f"acknowledged edits that are lost where {words}, as a share"
     part.fact(f"lost_share.{life}", share, "share", n=lost.edits, source=source, note=note)
+    note = f"edits among these for which no look was answered where {words}"
+    part.fact(f"unanswered.{life}", lost.unseen, "edits", source=source, note=note)
+    if lost.planned != len(lost.cuts):
+        note = f"power cuts that were planned where {words}; the others came after the end of the server"
+        part.fact(f"planned_cuts.{life}", lost.planned, "power cuts", source="plan", note=note)
     opened, count = lost.opened_ends(server.plan.alpha), len(lost.cuts)
     note = f"share of worlds that opened where {words}, with the exact interval of a share (Clopper and Pearson)"
     part.fact(f"opened_share.{life}", lost.opened / max(count, 1), "share", interval=opened, n=count, source=source, note=note)
