@@ -18,7 +18,7 @@ _STOP_S = 60.0
 
 
 def played_world(stage: Stage, world: Path) -> Path:
-    """Returns a copy of a world in which the players of the life have been, and from which the server went in order.
+    """Returns a copy of a world in which the players of the life have played, and whose server was stopped in the normal way.
 
     It lies beside the world, where the first life that needs it makes it on the machine's own disk. A server makes the tables of
     its players when the first of them joins. A power cut right after that would damage a new server, which is not the one that

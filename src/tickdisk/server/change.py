@@ -1,4 +1,4 @@
-"""Changes of a server: settings, stores and places of files that may help against a slow disk, each with what it stands for."""
+"""Changes of a server's settings, store or places of files that may help against a slow disk, each with a title in words."""
 
 import shutil
 from collections.abc import Iterable, Mapping

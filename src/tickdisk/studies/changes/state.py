@@ -42,7 +42,7 @@ def _state_lives(part: Statement, server: Changed) -> None:
     part.fact("latency", data.latency_ms(server.slow), "ms", source="device models", note="nominal latency of the slow disk")
     fast = data.latency_ms(data.role("baseline"))
     part.fact("fast_latency", fast, "ms", source="device models", note="nominal latency of the fast disk")
-    part.fact("blocks", server.rows["block"].nunique(), "blocks", source=source, note="each change once")
+    part.fact("blocks", server.rows["block"].nunique(), "blocks", source=source, note="each block has every change once")
     lives = [life for manifest in data.manifests for life in manifest.lives.values()]
     part.fact("lives", len(lives), "lives", source=source)
     again = sum(len(life.attempts) - 1 for life in lives)
@@ -100,7 +100,7 @@ def _period(name: str) -> list[str]:
 
 
 def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> None:
-    words, source = server.words(life), f"{number(len(lost.cuts))} power cuts, read by players"
+    words, source = server.words(life), f"{number(len(lost.cuts))} power cuts, after which players looked"
     part.fact(f"cuts.{life}", len(lost.cuts), "power cuts", source=source, note=f"images of power cuts where {words}")
     part.fact(f"opened.{life}", lost.opened, "worlds", n=len(lost.cuts), source=source, note=f"worlds that opened where {words}")
     for outcome, count in lost.cuts["outcome"].value_counts().sort_index().items():
