@@ -216,7 +216,8 @@ def _contrast(lives: pd.DataFrame, metric: str, arm: str, rules: stats.DecisionP
 def _causes(
     twin: stats.Contrast, wrong: stats.Contrast, verdict: stats.Verdict, beside: stats.Verdict, rules: stats.DecisionPlan
 ) -> tuple[stats.Cause, ...]:
-    if verdict.word == "equivalent" and beside.word != "different":
+    is_found = beside.word == "different" and wrong.ratio > 1  # It is slower than the disk by construction.
+    if verdict.word == "equivalent" and not is_found:
         low, high = (end if isfinite(end) else None for end in (wrong.low, wrong.high))
         return (stats.WrongTwinNotFound(n=wrong.n, low=low, high=high),)
     if verdict.word == "inconclusive" and not verdict.obstacles:
