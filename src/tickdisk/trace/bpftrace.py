@@ -63,14 +63,15 @@ class Bpftrace:
         if reason := unavailable():
             raise TickdiskError(f"bpftrace cannot capture: {reason}; capture with strace")
         present = _present()
-        self._missing, self._faults = missing(present), fault_point(present)
+        # Ctrl-C reaches every program that is started later, so the version is asked for now.
+        self._missing, self._faults, self._version = missing(present), fault_point(present), version()
         environment = {"BPFTRACE_STRLEN": str(TEXT_BYTES), "BPFTRACE_MAP_KEYS_MAX": str(MAP_ENTRIES)}
         self._process = BpftraceProcess("bpftrace", program(cgroup, present), raw, logs, cores, environment)
 
     def stop(self, gives_up: Callable[[], bool] | None = None) -> BpftraceEnding:
         """Waits until all events up to now are written, and ends bpftrace, as `BpftraceProcess.stop` does."""
         return BpftraceEnding(
-            version=version(),
+            version=self._version,
             missing=self._missing,
             faults=self._faults,
             has_rings=RING_POINT not in self._missing,
