@@ -100,9 +100,9 @@ def write_reference(results: Path, references: Path = REFERENCES, kept: Path = K
     for name, stated_in_run in ((FACTS, facts), (CLAIMS, list(read_claims(results).values()))):
         # Each fact and each claim has a line of its own, so that a diff shows what a new run changed.
         write_text(folder / name, _lines(plain(stated_in_run)))
-        if folder.parent == kept:
+    if folder.parent == kept:
         if scale == "smoke":
-            raise TickdiskError("a study that runs alone is not kept at the scale smoke, which decides nothing; run it at another one")
+            raise TickdiskError("a run at the scale smoke decides nothing and is not kept; run the study at another scale")
         study = STUDIES[folder.name]
         drawn = results / "notebooks" / study.name / "figures" / f"{study.card.figure}.svg"
         write_text(folder / _FIGURE, drawn.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ class TakenCut:
 
     @property
     def cut_ns(self) -> int:
-        """The time of the cut, which is that of the first image. Edits that were acknowledged until then are looked for after it."""
+        """The time of the cut, which is that of the first image. Edits acknowledged until then are looked for after it."""
         return min(image.cut_ns for image in self.images)
 
 

@@ -54,14 +54,14 @@ class _Recovered:
 def recover_all(stage: Stage, cuts: Sequence[TakenCut]) -> None:
     """Recovers from each power cut of a life, whose actions table is written, and writes the tables of cuts and of remains.
 
-    The blocks that were acknowledged before a cut are looked at after it. Raises InstrumentError if an instrument fails. A world that
-    does not open is an outcome and raises nothing.
+    The blocks that were acknowledged before a cut are looked at after it. Raises InstrumentError if an instrument fails. A world
+    that does not open is an outcome and raises nothing.
     """
     placed = player.placed_blocks(table.read("actions", stage.folder / "actions.parquet"))
     acknowledged = placed.dropna(subset=["acknowledged_ns"]).astype({"acknowledged_ns": "int64", "issued_ns": "int64"})
     before_cuts = [acknowledged[acknowledged["acknowledged_ns"] <= cut.cut_ns] for cut in cuts]
     positions = [list(before[["x", "y", "z"]].itertuples(index=False, name=None)) for before in before_cuts]
-    # Nothing is timed here, so several servers run at once. Each thread starts the processes of one cut and waits for their end.
+    # Nothing is timed here, so several servers run at once. Each thread starts the processes of a cut and sees their end.
     count, ports = min(len(os.sched_getaffinity(0)), _AT_ONCE), SimpleQueue[int]()
     for number in range(count):
         ports.put(stage.project.config.port + number)

@@ -125,7 +125,8 @@ def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> 
         part.fact(f"planned_cuts.{life}", lost.planned, "power cuts", source="plan", note=note)
     opened, count = lost.opened_ends(server.plan.alpha), len(lost.cuts)
     note = f"share of worlds that opened where {words}, with the exact interval of a share (Clopper and Pearson)"
-    part.fact(f"opened_share.{life}", lost.opened / count if count else None, "share", interval=opened, n=count, source=source, note=note)
+    share_opened = lost.opened / count if count else None
+    part.fact(f"opened_share.{life}", share_opened, "share", interval=opened, n=count, source=source, note=note)
     verdict: stats.BoundWord = "kept" if lost.opened == len(lost.cuts) else "missed"
     shown = f"{number(lost.opened)} of {number(len(lost.cuts))} worlds opened"
     gone = (

@@ -23,7 +23,7 @@ SMALL_BYTES = 4096
 _FEWEST = 10
 """Number of requests of a kind below which a life says nothing about their latency."""
 Outcome = Literal["equivalent", "different", "inconclusive", "cannot tell", "not valid"]
-"""The outcome for one metric. It is `cannot tell` where the twin is equivalent but the wrong twin was not found to be different."""
+"""The outcome for one metric. It is `cannot tell` where the twin is equivalent and the wrong twin was not found to be slower."""
 
 
 @dataclass(frozen=True)
