@@ -161,7 +161,7 @@ def test_a_marker_reads_a_file_of_the_world(start: Start) -> None:
     markers = read_ticks(server.tick_log).markers
     assert markers["name"].tolist() == ["read7"]
     assert "answer: marker 7 4096" in server.server_log.read_text()
-    assert "answer: no marker file" in server.server_log.read_text()
+    assert "answer: -!- no marker file" in server.server_log.read_text()
 
 
 def test_generated_blocks_are_counted(start: Start) -> None:
