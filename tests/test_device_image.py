@@ -199,7 +199,7 @@ def test_a_device_answers_other_orders_while_an_image_is_written(folder: Path) -
         assert (folder / "image").stat().st_blocks * 512 == 1 << 30
 
         def fail() -> None:
-            with pytest.raises(TickdiskError, match="the device ended before the image was whole|the emulator ended"):
+            with pytest.raises(TickdiskError, match=r"the device ended before the image was whole|the emulator ended"):
                 disk.image_of_cut(folder / "second", keep_share=1.0)
 
         thread = threading.Thread(target=fail)
