@@ -139,7 +139,7 @@ def test_a_real_disk_is_mounted_and_goes_again_with_nothing_left(file_system: st
             disk.set(SLOW, floor_ns=0)
         with pytest.raises(TickdiskError, match="a real disk cannot be stalled"):
             disk.stall(1)
-        with pytest.raises(TickdiskError, match="not volatile"):
+        with pytest.raises(TickdiskError, match="no power to cut"):
             disk.cut()
         assert disk.alive()
     assert attached() == before
