@@ -10,7 +10,7 @@ from tickdisk.foundation import process
 
 LIMIT_S = 30
 Numbers = dict[tuple[str, str], int]
-"""Of each log and each state the last number that was promised."""
+"""The last number that was promised, by log and state."""
 
 
 def read_promises(lines: Iterable[str], from_ns: int, to_ns: int) -> tuple[int, Numbers]:
