@@ -63,7 +63,7 @@ soak: setup ## load a device with 128 random requests in flight, and verify what
 release-check: soak ## run before a release, on a quiet machine: soak, half an hour of fuzzing, 100 power cuts, damaged stores, crashed games, wrong calls
 	@$(PYTHON) envs/setup.py --tests
 	@$(WITH_PATH) python envs/fuzz.py 180
-	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; TICKDISK_CALLS=0 pytest tests/test_nonsense.py; TICKDISK_RELEASE=1 pytest tests/test_formats_tools.py tests/test_capture_ends.py tests/test_trace_live.py tests/test_device_cut.py tests/test_calibrate_fidelity.py tests/test_calibrate_live.py tests/test_netcode_live.py tests/test_profile_live.py tests/test_storing_live.py tests/test_player_edits.py tests/test_device_image.py tests/test_changes_live.py tests/test_twin_live.py; TICKDISK_POSITIONS=10000 pytest -rP tests/test_trace_positions.py; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
+	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; TICKDISK_CALLS=0 pytest tests/test_nonsense.py; TICKDISK_RELEASE=1 pytest $$(grep -l for_release tests/test_*.py); TICKDISK_POSITIONS=10000 pytest -rP tests/test_trace_positions.py; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 
 bench-checkpoint: setup ## measure checkpoint recovery: updates per second in the simulator, and the real cost of each algorithm
 	@$(WITH_PATH) sh -ec 'python -m benchmarks.checkpoint_simulator; python -m benchmarks.checkpoint_algorithms'

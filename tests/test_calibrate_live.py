@@ -60,6 +60,7 @@ def test_requests_made_are_requests_counted_in_every_layer(tmp_path: Path) -> No
     assert int(np.median(synced.requests.latency_ns)) >= 2 * DISK.flush_latency_ns
 
 
+@for_release  # a run at scale smoke calibrates every tier
 def test_a_short_calibration(tmp_path: Path) -> None:
     other = DISK.with_latency(3_000_000)
     said: list[str] = []

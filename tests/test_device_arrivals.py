@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from conftest import for_release
 
 from tickdisk import device, trace
 from tickdisk.device import DeviceModel
@@ -85,6 +86,7 @@ def test_a_flush_that_waits_for_the_emulator_is_not_late_for_it(tmp_path: Path) 
     assert 0 <= arrival_ns - begin_ns < SLACK_NS
 
 
+@for_release
 def test_others_who_look_at_the_tracepoint_still_see_it(tmp_path: Path) -> None:
     """A program that returns 0 hides the event from everybody else."""
     script = "tracepoint:block:block_rq_issue /args->nr_sector == 24/ { @seen = count(); } interval:s:5 { exit(); }"

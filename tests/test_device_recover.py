@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import BIN, with_own_mounts
+from conftest import BIN, for_release, with_own_mounts
 
 from tickdisk import device
 from tickdisk.device import record as records
@@ -223,6 +223,7 @@ def test_the_emulator_hangs() -> None:
     assert nothing_left(disk.name)
 
 
+@for_release
 def test_somebody_we_were_not_told_of_keeps_nothing_but_errors(capfd: pytest.CaptureFixture[str]) -> None:
     log = records.STATE / "log"
     with device.up(FAST, size_bytes=SIZE, floor_ns=0, log_path=log) as disk:
@@ -307,6 +308,7 @@ def test_a_broken_record_is_named() -> None:
         path.unlink()
 
 
+@for_release
 def test_all_commands_agree_on_a_device_that_another_namespace_holds() -> None:
     def call(*words: str) -> tuple[int, str]:
         done = subprocess.run([BIN / "tickdisk", "device", *words], capture_output=True, text=True, check=False, timeout=60)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import with_own_mounts
+from conftest import for_release, with_own_mounts
 
 from tickdisk import device
 from tickdisk.device import DeviceModel, backing
@@ -376,6 +376,7 @@ def test_the_emulator_is_killed() -> None:
     assert nothing_left(disk.name)
 
 
+@for_release
 def test_the_emulator_hangs() -> None:
     with device.up(FAST, backend="tree", floor_ns=0) as disk:
         (disk.mount_point / "file").write_bytes(bytes(1 << 20))

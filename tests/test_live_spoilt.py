@@ -90,7 +90,11 @@ def test_beside_a_busy_neighbour_a_life_is_replaced_and_at_last_marked(prepare: 
     assert "kept and marked, other programs on the cores" in output
     # What is kept is whole, and there once.
     folder = project / "results/runs" / cell / "life"
-    arms = {arm.arm for arm in load_arms() if arm.experiment == "switchback" and "luanti" in arm.servers}
+    arms = {
+        arm.arm
+        for arm in load_arms(project / "workflow/config/experiments.tsv")
+        if arm.experiment == "switchback" and "luanti" in arm.servers
+    }
     assert sorted(table.read("epochs", folder / "epochs.parquet")["arm"]) == sorted(arms)
     assert life["ended"] is None
     assert left() == ([], [], [])

@@ -150,6 +150,7 @@ def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     assert not namespaces & there
 
 
+@for_release
 def test_the_traffic_of_a_game_server_is_counted_in_a_namespace_of_its_own() -> None:
     quicker = "from tickdisk import start; from tickdisk.run import traffic as t; t._IDLE_S = t._JOINS_S = 1; t._SETTLES_S = 2; "
     words = [sys.executable, "-c", f"{quicker}start.main()", "server", "traffic", "luanti", "--players", "3", "--seconds", "3"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import for_release
 from records_of import CLIENT
 
 from tickdisk import server
@@ -174,6 +175,7 @@ def luanti(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, lis
     assert running.stop(30) == []
 
 
+@for_release  # the contract of the servers tries every action
 @pytest.mark.live
 def test_a_player_on_a_real_server(tmp_path: Path, play: Callable[..., Any], luanti: tuple[Path, list[list[int]], Any]) -> None:
     world, places, running = luanti

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import changed_files
 import pytest
+from conftest import for_release
 from records_of import plan_in
 from replay_trace import ROOT, made_by_hand, requests_table, row
 from test_replay_changes import tree
@@ -35,6 +36,7 @@ def captured(tmp_path: Path) -> Path:
     return tmp_path / "life"
 
 
+@for_release  # a run at scale smoke does the same
 def test_the_experiment_from_capture_to_claims(captured: Path, tmp_path: Path) -> None:
     said: list[str] = []
     fast, slow = model("fast", 50_000), model("slow", 6_000_000)

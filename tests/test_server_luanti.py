@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import for_release
 
 from tickdisk import TickdiskError, player
 from tickdisk.server import RunningServer, Ticks, WorldSpec
@@ -206,6 +207,7 @@ def test_an_error_in_the_log_is_a_problem(start: Start) -> None:
     assert server.stop(20) == ["Server: as meant"]
 
 
+@for_release  # the contract of the servers tries every action
 def test_players_act_on_stored_terrain_only(start: Start, world: Path, tmp_path: Path) -> None:
     places = Luanti().make_world(world, SPEC, tmp_path).places
     port = free_port()

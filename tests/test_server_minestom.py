@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import for_release
 
 from tickdisk import TickdiskError, player
 from tickdisk.server import RunningServer, WorldSpec, read_ticks
@@ -65,6 +66,7 @@ def regions(world: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (world / "map/region").iterdir()}
 
 
+@for_release
 @pytest.mark.live
 def test_a_seed_gives_the_same_terrain(world: Path, tmp_path: Path) -> None:
     described = Minestom().make_world(tmp_path / "again", SPEC, tmp_path / "logs", timeout_s=60)

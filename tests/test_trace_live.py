@@ -165,6 +165,7 @@ def test_strace_counts_the_same_calls(programs: Path, fast: Path, tmp_path: Path
     assert sum(calls[name] for name in mixed) + captured.summary.not_files == sum(counted[name] for name in mixed)
 
 
+@for_release
 @with_either
 def test_it_works_in_a_process_namespace_of_its_own(tool: str, programs: Path, fast: Path, tmp_path: Path) -> None:
     # In a chroot, as on a machine of its own, the root is no mount point, and cannot be made private.
@@ -220,6 +221,7 @@ def test_waits_are_what_the_threads_waited_for(programs: Path, fast: Path, tmp_p
     assert fault["latency_ns"].tolist()[0] >= 90e6
 
 
+@for_release
 @with_either
 def test_a_running_process_is_captured_again_and_again(tool: trace.Tool, fast: Path, tmp_path: Path) -> None:
     (fast / "files" / "data").write_bytes(bytes(1000))
@@ -349,6 +351,7 @@ def test_an_interrupted_capture_is_whole(tool: str, fast: Path, tmp_path: Path) 
     assert not list(tmp_path.glob(".out*"))
 
 
+@for_release
 def test_a_program_that_saves_at_its_end_has_the_time_for_it(fast: Path, tmp_path: Path) -> None:
     program = f"""
 import pathlib, signal, sys, time
@@ -434,6 +437,7 @@ def test_strace_is_taken_where_bpftrace_is_missing(fast: Path, tmp_path: Path) -
     assert "strace captures, because bpftrace cannot: bpftrace is not installed" in done.stdout
 
 
+@for_release  # a run at scale smoke measures the same
 @needs_bpftrace
 def test_looking_costs_what_is_measured(tmp_path: Path) -> None:
     costs = trace.micro_cost(rounds=2, preads=8_000, seed=1, logs=tmp_path)

@@ -62,8 +62,8 @@ def check_server(kind: server.Server, folder: Path, *, port: int, players: int =
     yield from _action_clauses(kind, rehearsal)
     yield from _tick_clauses(kind, rehearsal)
     yield from _held_clauses(kind, rehearsal)
-    yield from _look_clauses(kind, rehearsal, world, folder, port, described.places, players)
     yield from _end_clauses(kind, world, folder, port)
+    yield from _look_clauses(kind, rehearsal, world, folder, port, described.places, players)
 
 
 @dataclass(frozen=True)
@@ -246,36 +246,44 @@ def _look_clauses(
     places: Sequence[Sequence[int]],
     players: int,
 ) -> Iterator[Clause]:
-    """Yields whether players see what they placed, and whether another player sees it after a stop and a start of the server."""
+    """Yields whether players see what they placed, and whether another player sees it after a stop and a kill of the server."""
+    positions = list(rehearsal.seen) if "look" in kind.capabilities else []
+    again, problems, ready_s = _look_again(kind, world, folder, port, positions, players)
+    yield Clause("a world survives a kill", not problems, "; ".join(problems[:2]) or f"ready in {ready_s} s")
     if "look" not in kind.capabilities:
         return
     pairs = [_block_and_air(places, players, number) for number in range(players)]
-    for wanted, positions in zip((player.PLACED, player.AIR), zip(*pairs, strict=True), strict=True):
-        found = [rehearsal.seen.get(position) or "nothing" for position in positions]
+    for wanted, own in zip((player.PLACED, player.AIR), zip(*pairs, strict=True), strict=True):
+        found = [rehearsal.seen.get(position) or "nothing" for position in own]
         yield Clause(f"a look tells {wanted} from other blocks", set(found) == {wanted}, f"{', '.join(found)}")
-    again, problems = _look_again(kind, world, folder, port, [position for pair in pairs for position in pair], players)
     kept = sum(again.get(position) == seen for position, seen in rehearsal.seen.items())
     words = f"{kept} of {len(rehearsal.seen)} blocks are as they were"
-    yield Clause("edits outlast a stop", again == rehearsal.seen and not problems, "; ".join([words, *problems[:1]]))
+    yield Clause("edits outlast a stop", again == rehearsal.seen and kept == 2 * players, words)
 
 
 def _look_again(
     kind: server.Server, world: Path, folder: Path, port: int, positions: Sequence[_Position], players: int
-) -> tuple[dict[_Position, str | None], list[str]]:
-    """Starts the server again and lets a player look that has not been there. Returns what it saw, and the server's problems."""
+) -> tuple[dict[_Position, str | None], list[str], float]:
+    """Starts the server again and lets a player look that has not been there, unless there is no position.
+
+    Returns what it saw, the server's problems, and how long the server needed until it was ready.
+    """
     fast, logs, trace = folder / "look", folder / "logs", folder / "looks.jsonl"
-    events = player.look_around(positions, players=1, period_s=_LOOK_PERIOD_S, first=players)
-    expected = player.write_trace(trace, events)
     running = kind.start(world, port=port, folder=fast, logs=logs)
+    seen: dict[_Position, str | None] = {}
     try:
-        started_ns = time.monotonic_ns() + round(_LEAD_S * _S)
-        with player.start_players(kind.clients, f"127.0.0.1:{port}", trace, started_ns, fast, logs) as clients:
-            if clients.wait(events[-1].due_ns / _S + 60) is None or clients.poll() in _NOT_STARTED:
-                raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
+        if positions:
+            events = player.look_around(positions, players=1, period_s=_LOOK_PERIOD_S, first=players)
+            expected = player.write_trace(trace, events)
+            started_ns = time.monotonic_ns() + round(_LEAD_S * _S)
+            with player.start_players(kind.clients, f"127.0.0.1:{port}", trace, started_ns, fast, logs) as clients:
+                if clients.wait(events[-1].due_ns / _S + 60) is None or clients.poll() in _NOT_STARTED:
+                    raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
+            seen = _seen(player.read_actions(fast / player.ACTIONS, expected=expected))
         problems = running.stop(_STOP_S)
     finally:
         running.child.stop(1, signal.SIGKILL)
-    return _seen(player.read_actions(fast / player.ACTIONS, expected=expected)), problems
+    return seen, problems, running.facts.ready_s
 
 
 def _budget_clause(gaps_ns: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]", budget_ns: int) -> Clause:
@@ -297,9 +305,6 @@ def _end_clauses(kind: server.Server, world: Path, folder: Path, port: int) -> I
         running.child.stop(1, signal.SIGKILL)
     gone = not Path(f"/proc/{running.pid}").exists()
     yield Clause("a killed server leaves no process", gone, f"process {running.pid}")
-    running = kind.start(world, port=port, folder=folder / "third", logs=logs)
-    problems = running.stop(_STOP_S)
-    yield Clause("a world survives a kill", not problems, "; ".join(problems[:2]) or f"ready in {running.facts.ready_s} s")
 
 
 def _refused(name: str, attempt: Callable[[], object]) -> Clause:
