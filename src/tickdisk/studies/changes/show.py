@@ -56,8 +56,7 @@ def prices(results: Results) -> pd.DataFrame:
             for metric, title in METRICS.items():
                 mean = server.mean_ms(metric, life, "slow")
                 row[f"{title} (ms)"] = with_interval(mean.value, mean.low, mean.high)
-            if life in server.changes:
-                row["longest tick gap, with over without"] = _ratio(server.plain[LONGEST, life])
+            row["longest tick gap, with over without"] = _ratio(server.plain[LONGEST, life]) if life in server.changes else ""
             row["servers that the slow disk ended"] = _ended(server, life)
             if life in server.losses:
                 lost = server.losses[life]
