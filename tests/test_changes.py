@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from simulated_runs import BASE_MS, DELAY_MS, SECOND, cells_of, config_of, write_runs
 
-from tickdisk import qos, server, stats
+from tickdisk import server, stats
 from tickdisk.config import Cell, Config, arms_of_run, load_arms, load_config
 from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, STUDIES, UNCHANGED, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
@@ -18,7 +18,7 @@ from tickdisk.project import Project
 from tickdisk.project.project import left_out
 from tickdisk.server import place_apart
 from tickdisk.studies import changes
-from tickdisk.studies.changes.compute import METRICS, SAVE_GAP, Results
+from tickdisk.studies.changes.compute import LONGEST, METRICS, Results
 from tickdisk.studies.changes.lost import losses_of
 from tickdisk.studies.study import Study
 
@@ -118,6 +118,12 @@ def test_every_change_of_the_configuration_exists_and_has_a_life_in_each_block(n
         }
         assert len(spans) == 1
         assert len({life.epochs[0].arm == "ssd_100us" for life in cell.lives if not life.cuts_s}) == 1
+        # A whole period of the rarest saves is cut in all of them, and three usual periods are analysed.
+        rarest_s = max(life.save_period_s or 0.0 for life in cell.lives if not life.cuts_s)
+        for epoch in (epoch for life in cell.lives if not life.cuts_s for epoch in life.epochs):
+            assert epoch.steady_s - epoch.start_s == pytest.approx(rarest_s)
+            assert epoch.end_s - epoch.steady_s == pytest.approx(3 * design.save_period_s)
+        assert rarest_s == pytest.approx((3 if "rare_saves" in design.changes else 1) * design.save_period_s)
     if scale != "smoke":
         first = [next(life for life in cell.lives if life.name == UNCHANGED).epochs[0].arm for cell in planned(name, scale)]
         assert first.count("ssd_100us") * 2 == len(first), "either disk comes first in half of the blocks"
@@ -172,20 +178,38 @@ def test_files_that_lie_apart_are_moved_and_links_are_set_anew(tmp_path: Path) -
     assert (first / "players").read_text() == "two players"
 
 
-# The longest gap of a save
+# Saves that are rarer
 
 
-def test_the_longest_gap_of_a_save_is_a_mean_over_windows() -> None:
-    # Gaps of 100 ms; one of 400 ms in the first second, and one of 250 ms in the third.
-    starts, at = [], 0
-    while at < 4 * SECOND:
-        starts.append(at)
-        at += {500_000_000: 400_000_000, 2_400_000_000: 250_000_000}.get(at, 100_000_000)
-    ticks = pd.DataFrame({"tick": range(len(starts)), "start_ns": starts, "end_ns": starts})
-    assert qos.longest_by_window_ms(ticks, 0, 3 * SECOND, SECOND) == pytest.approx((400 + 100 + 250) / 3)
-    assert qos.longest_by_window_ms(ticks, 0, 3 * SECOND - 500, SECOND) == pytest.approx(250), "rounding loses no window"
-    assert qos.longest_by_window_ms(ticks, 0, 3 * SECOND, 3 * SECOND) == 400
-    assert np.isnan(qos.longest_by_window_ms(ticks, 0, SECOND // 2, SECOND))
+def with_saves(life: PlannedLife, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Returns tables in which ticks take 100 ms, but 400 or 200 ms in turn where a save falls, at the period of the life."""
+    if life.cuts_s:
+        return with_places(life, made)
+    starts, at_ns, saves = [], 0, 0
+    while at_ns < life.seconds * SECOND:
+        starts.append(at_ns + SECOND)
+        is_save = at_ns >= saves * (life.save_period_s or 0.0) * SECOND
+        # Every third save of a life with the usual period is longer, and every save that comes three times as rarely.
+        is_long = is_save and (saves % 3 == 0 or life.change == "rare_saves")
+        saves += is_save
+        at_ns += (400 if is_long else 200 if is_save else 100) * 1_000_000
+    none = pd.array([pd.NA] * len(starts), dtype="Int64")
+    ticks = pd.DataFrame({"tick": range(len(starts)), "start_ns": starts, "end_ns": none, "players": 1, "thread": none})
+    return with_places(life, {**made, "ticks": ticks})
+
+
+def test_saves_that_are_rarer_and_no_longer_have_no_effect(tmp_path: Path) -> None:
+    """Both have one save of 400 ms in the analysed time. A mean over each save's own period would be 267 ms for the usual one."""
+    config = config_of("paper", 2)
+    scale = config.scales["paper"]
+    sizes = scale.design(CHANGES).model_copy(update={"changes": ("rare_saves",), "cut_lives": 0})
+    config = config.model_copy(update={"scales": {"paper": scale.model_copy(update={"changes": sizes})}})
+    path = write_runs(tmp_path, "changes", config=config, of_life=with_saves)
+    found = study_of(path).results.servers[0]
+    longest = found.rows[(found.rows["metric"] == LONGEST) & found.rows["life"].isin([UNCHANGED, AGAIN, "rare_saves"])]
+    assert set(longest["slow"]) == set(longest["fast"]) == {400.0}
+    assert found.plain[LONGEST, "rare_saves"].ratio == pytest.approx(1)
+    assert found.contrasts[LONGEST, "rare_saves"].ratio == pytest.approx(1)
 
 
 # The analysis
@@ -195,17 +219,45 @@ def test_the_ratio_of_ratios_of_each_change_is_the_known_one(known: Study[Result
     for part in known.results.servers:
         for name in part.changes:
             expected = (BASE_MS + LEFT[name] * SLOW_MS) / (BASE_MS + SLOW_MS)
-            for metric in ("gap_mean_ms", SAVE_GAP, "teleport_mean_ms", "place_mean_ms"):
-                effect = part.contrasts[metric, name]
-                assert effect.n == 6
-                assert effect.ratio == pytest.approx(expected, rel=0.04), (name, metric)
-                assert effect.low < expected * 1.03
-                assert effect.high > expected * 0.97
+            for metric in ("gap_mean_ms", LONGEST, "teleport_mean_ms", "place_mean_ms"):
+                # A change does nothing on the fast disk here, so that both ratios are the same.
+                for effect in (part.contrasts[metric, name], part.plain[metric, name]):
+                    assert effect.n == 6
+                    assert effect.ratio == pytest.approx(expected, rel=0.04), (name, metric)
+                    assert effect.low < expected * 1.03
+                    assert effect.high > expected * 0.97
+
+
+def test_a_change_that_only_slows_the_fast_disk_has_an_effect_and_no_plain_one(tmp_path: Path) -> None:
+    def gap(life: PlannedLife) -> Gap:
+        usual, times = gap_of(life), 2.0 if life.change == "players_apart" else 1.0
+        return lambda arm, block: usual(arm, block) * (times if arm == "ssd_100us" else 1.0)
+
+    path = write_runs(tmp_path, "changes", config=few(), gap_of=gap, of_life=with_places)
+    found = study_of(path)
+    assert found.statement.facts["changes.luanti.gap_max_ratio.players_apart"].value == pytest.approx(0.5, rel=0.04)
+    plain = found.statement.facts["changes.luanti.gap_max_slow_ratio.players_apart"]
+    assert plain.value == pytest.approx(1, rel=0.04)
+    assert (plain.low or 0) < 1 < (plain.high or 0)
+    row = found.table("effects").loc[("Luanti", "longest tick gap", "players_apart")]
+    assert row["slow disk, with over without"] == plain.text
+
+
+def test_both_save_periods_are_stated_with_each_change(known: Study[Results]) -> None:
+    facts = known.statement.facts
+    for name, periods in ((UNCHANGED, (1.1, 5.3)), ("rare_saves", (3.3, 15.9))):
+        found = [facts[f"changes.luanti.{kind}.{name}"].value for kind in ("save_period", "cut_save_period")]
+        assert found == pytest.approx(periods)
+    assert facts["changes.luanti.analysed"].value == pytest.approx(3.3)
+    rare = known.table("prices").loc[("Luanti", "saves three times as rare")]
+    assert (rare["a save every (s)"], rare["a save before a cut every (s)"]) == ("3.3", "15.9")
+    claim = next(claim for claim in known.statement.claims if claim.id == "changes.luanti.rare_saves.gap_max")
+    assert "these lives save every 3.3 s, and the others every 1.1 s" in claim.evidence
 
 
 def test_verdicts_say_which_change_helps_and_which_does_not(known: Study[Results]) -> None:
     found = verdicts(known)
-    for metric in ("gap_save", "gap_mean", "teleport_mean", "place_mean"):
+    for metric in ("gap_max", "gap_mean", "teleport_mean", "place_mean"):
         assert found[f"luanti.sqlite_synchronous_0.{metric}"] == found[f"luanti.leveldb.{metric}"] == "different"
         assert found[f"luanti.players_apart.{metric}"] == "equivalent"
         assert found[f"luanti.{AGAIN}.{metric}"] == "equivalent"
@@ -232,11 +284,11 @@ def test_a_power_cut_loses_the_known_time_and_edits(known: Study[Results]) -> No
     assert (share.low, share.high) == (pytest.approx(0.7347, abs=1e-4), pytest.approx(0.9789, abs=1e-4))
 
 
-def few() -> Config:
+def few(blocks: int = 6) -> Config:
     """Returns a configuration with two changes of Luanti and no power cuts, whose lives are soon written."""
     config = config_of("paper", None)
     scale = config.scales["paper"]
-    sizes = scale.design(CHANGES).model_copy(update={"changes": ("leveldb", "players_apart"), "cut_lives": 0})
+    sizes = scale.design(CHANGES).model_copy(update={"blocks": blocks, "changes": ("leveldb", "players_apart"), "cut_lives": 0})
     return config.model_copy(update={"scales": {"paper": scale.model_copy(update={"changes": sizes})}})
 
 
@@ -252,9 +304,66 @@ def test_a_server_that_ended_on_the_slow_disk_counts_as_a_gap_of_the_whole_time(
     ended = {"epoch": 1, "arm": "latency_6ms", "at_ns": 9 * SECOND, "said": "no space"}
     results = study_of(write(tmp_path, "luanti", config=few(), values={(0, "leveldb"): {"ended": ended}})).results.servers[0]
     rows = results.rows
-    row = rows[(rows["metric"] == SAVE_GAP) & (rows["life"] == "leveldb") & (rows["block"] == 0)].iloc[0]
+    row = rows[(rows["metric"] == LONGEST) & (rows["life"] == "leveldb") & (rows["block"] == 0)].iloc[0]
     assert row["slow"] == pytest.approx(3 * 1.1 * 1000, rel=0.01)
     assert not results.losses, "there was no power cut"
+
+
+def ended_early(*lives: tuple[int, str], epochs: int, blocks: int = 6) -> dict[str, Any]:
+    """Returns how `write_runs` makes lives that the slow disk ended, of whose epochs the first `epochs` had begun."""
+
+    def without(life: PlannedLife, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        hit = life.trace_seed in seeds and any(life.name == name for _, name in lives)
+        kept = made["epochs"].head(epochs) if hit else made["epochs"]
+        return with_places(life, {**made, "epochs": kept})
+
+    seeds = {life.trace_seed for cell in cells_of(few(blocks), "changes") if cell.block in dict(lives) for life in cell.lives}
+    ended = {"epoch": 0 if epochs else None, "arm": "latency_6ms", "at_ns": 3 * SECOND, "said": "killed"}
+    return {"values": {life: {"ended": ended} for life in lives}, "gap_of": gap_of, "of_life": without, "config": few(blocks)}
+
+
+def test_a_server_that_the_slow_disk_ends_first_keeps_its_ratio(tmp_path: Path) -> None:
+    """Odd blocks begin on the slow disk. The fast value is the geometric mean of those of the other five blocks."""
+    path = write_runs(tmp_path, "changes", **ended_early((1, "leveldb"), epochs=1))
+    study = study_of(path)
+    found, facts = study.results.servers[0], study.statement.facts
+    own = found.rows[(found.rows["metric"] == LONGEST) & (found.rows["life"] == "leveldb")].set_index("block")
+    others = own["fast"].drop(1)
+    assert np.isnan(own.loc[1, "fast"])
+    assert own.loc[1, "slow"] == pytest.approx(3300)
+    assert own.loc[1, "effect"] == pytest.approx(np.log(3300) - np.log(others).mean())
+    assert found.contrasts[LONGEST, "leveldb"].n == found.plain[LONGEST, "leveldb"].n == 6
+    assert (facts["changes.luanti.slow_ended.leveldb"].value, facts["changes.luanti.slow_ended.leveldb"].n) == (1, 6)
+    assert facts["changes.luanti.slow_ended.unchanged"].value == 0
+    claim = next(claim for claim in study.statement.claims if claim.id == "changes.luanti.leveldb.gap_max")
+    assert "servers that the slow disk ended: 1 of 6 in leveldb" in claim.evidence
+    assert "in 1 more the server ended" not in claim.evidence
+    row = study.table("prices").loc[("Luanti", "map, players and accounts in LevelDB")]
+    assert row["servers that the slow disk ended"] == "1 of 6"
+
+
+@pytest.mark.parametrize(
+    ("lives", "counts"),
+    [
+        ([(1, "leveldb")], {"leveldb": 7, AGAIN: 8, "players_apart": 8}),
+        ([(1, UNCHANGED)], {"leveldb": 8, AGAIN: 7, "players_apart": 8}),
+        ([(1, UNCHANGED), (1, AGAIN)], {"leveldb": 7, AGAIN: 7, "players_apart": 7}),
+    ],
+)
+def test_a_server_that_ended_before_the_first_epoch_is_counted_and_no_claim_lacks_it(
+    lives: list[tuple[int, str]], counts: dict[str, int], tmp_path: Path
+) -> None:
+    path = write_runs(tmp_path, "changes", **ended_early(*lives, epochs=0, blocks=8))
+    study = study_of(path)
+    found = study.results.servers[0]
+    assert {name: found.contrasts[LONGEST, name].n for name in counts} == counts
+    decided = verdicts(study)
+    for name, count in counts.items():
+        assert decided[f"luanti.{name}.gap_max"] != "not valid", name
+        shown = found.decision.verdicts[LONGEST, name].shown
+        assert ("in 1 more the server ended" in shown) == (count == 7)
+    for _, name in lives:
+        assert study.statement.facts[f"changes.luanti.slow_ended.{name}"].value == 1
 
 
 def test_cuts_after_the_end_of_a_server_are_planned_and_not_made(known: Study[Results]) -> None:

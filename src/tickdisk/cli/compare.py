@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tickdisk.cli.places import check_output
+from tickdisk.cli.places import check_output, in_project
 
 _Run = Annotated[Path, typer.Argument(help="A folder with facts.json and claims.json, such as results or data/reference/paper.")]
 
@@ -53,6 +53,25 @@ def compare_reference(
 
     check_output(output)
     print(room.compare_with_reference(results, output))
+
+
+def prices(
+    into: Annotated[
+        Path | None, typer.Option(help="Markdown file in which the table is replaced, such as docs/operate.md.")
+    ] = None,
+) -> None:
+    """Prints what changes of a server's settings do to the longest tick gap on a slow disk, and what a power cut then loses.
+
+    The numbers come from our run of the study `changes` in data/kept. With `--into` the table is written into a document, between
+    the two comments that mark its place.
+    """
+    from tickdisk import report
+    from tickdisk.compare import KEPT
+
+    if into is None:
+        print(report.price_list(in_project(KEPT)), end="")
+    else:
+        report.replace_price_list(into, in_project(KEPT))
 
 
 def reference(results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results")) -> None:

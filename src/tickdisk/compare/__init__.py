@@ -7,11 +7,14 @@ reference is a run that is kept in `data/reference`, one for each scale.
 
 from tickdisk.compare.comparison import ComparedClaim, Comparison, compare
 from tickdisk.compare.reference import (
+    KEPT,
     KeptStudy,
     Reference,
     WithoutReference,
     WithReference,
     compare_with_reference,
+    machine_of,
+    read_about,
     read_summary,
     write_reference,
 )
@@ -19,6 +22,7 @@ from tickdisk.compare.side import load
 from tickdisk.compare.words import lines, summary
 
 __all__ = [
+    "KEPT",
     "ComparedClaim",
     "Comparison",
     "KeptStudy",
@@ -29,6 +33,8 @@ __all__ = [
     "compare_with_reference",
     "lines",
     "load",
+    "machine_of",
+    "read_about",
     "read_summary",
     "summary",
     "write_reference",

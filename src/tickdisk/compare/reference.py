@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tickdisk.config import Config
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_text
+from tickdisk.foundation.numbers import joined_list
 from tickdisk.foundation.record import Record, plain, read, write
 from tickdisk.project import read_plan
 from tickdisk.studies.statement import CLAIMS, FACTS, MISSING, Claim, Fact, read_claims, read_facts
@@ -113,6 +114,17 @@ def write_reference(results: Path, references: Path = REFERENCES, kept: Path = K
     return folder
 
 
+def machine_of(facts: Mapping[str, Fact]) -> str:
+    """Returns the machine of a run in words, from the facts about its set-up."""
+    known = [facts[name].text for name in ("setup.processor", "setup.cores", "setup.memory") if name in facts]
+    return f"a machine with {joined_list(known)}" if known else "a machine that is not known"
+
+
+def read_about(folder: Path) -> Reference:
+    """Returns where a kept run comes from. Raises TickdiskError if its folder has no about.json, or one of another form."""
+    return read(Reference, folder / _ABOUT)
+
+
 def _folder(config: Config, references: Path, kept: Path) -> Path:
     """Returns the folder of the reference of a run: that of its study, if this runs alone, or else that of its scale."""
     study = config.study
@@ -144,7 +156,7 @@ def compare_with_reference(results: Path, output: Path, references: Path = REFER
     """
     config = read_plan(results / "plan.json").config
     folder = _folder(config, references, kept)
-    about = read(Reference, folder / _ABOUT) if (folder / _ABOUT).exists() else None
+    about = read_about(folder) if (folder / _ABOUT).exists() else None
     if about is None or about.scale != config.scale:
         said = f"No reference of scale {config.scale} is kept in {folder.parent}, so this run is not compared with one of ours."
         write(output, WithoutReference(summary=said, kept=_kept(results, kept)))
@@ -163,8 +175,8 @@ def _kept(results: Path, folder: Path) -> dict[str, KeptStudy]:
         if (at / _ABOUT).exists() and not any(fact.startswith(start) for fact in own):
             facts = read_facts(at)
             found[name] = KeptStudy(
-                reference=read(Reference, at / _ABOUT),
-                machine=facts["setup.machine"].text if "setup.machine" in facts else "a machine that is not known",
+                reference=read_about(at),
+                machine=machine_of(facts),
                 figure=str(at / _FIGURE),
                 facts={fact: value for fact, value in facts.items() if fact.startswith(start)},
                 claims=tuple(claim for claim in read_claims(at).values() if claim.id.startswith(start)),

@@ -11,7 +11,7 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Tool
 from tickdisk.experiment.capture_cost import CAPTURE_COST
-from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED
+from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED, Changes
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
@@ -83,6 +83,7 @@ __all__ = [
     "Arm",
     "Block",
     "Card",
+    "Changes",
     "Checkpoint",
     "Design",
     "DesignType",

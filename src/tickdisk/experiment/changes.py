@@ -28,8 +28,9 @@ class Changes(Roaming):
     """Time between two periodic saves of the server's world, if the change does not alter it."""
     warm_up_s: Seconds = 1.5
     """Time from the last join to the first epoch."""
-    epoch_save_periods: Annotated[float, Field(ge=3)] = 4.0
-    """Length of an epoch in save periods. The first period is cut. The rest has a save even if saves are three times as rare."""
+    epoch_save_periods: Annotated[float, Field(ge=4)] = 4.0
+    """Length of an epoch in save periods, of which the first is cut. If a change makes saves rarer, its longer period is cut
+    instead in every life, and epochs are so much longer. The rest has a save even if saves are three times as rare."""
     players: Count = 5
     teleport_period_s: Seconds = 2.0
     edit_period_s: Seconds = 1.0
@@ -46,8 +47,26 @@ class Changes(Roaming):
 
     @property
     def tau_ns(self) -> int:
-        """Latency that an action counts with if it failed, timed out or took longer. It is the time that is cut."""
+        """Latency that an action counts with if it failed, timed out or took longer. It is the usual save period."""
         return round(self.save_period_s * 1e9)
+
+    @property
+    def cut_s(self) -> float:
+        """Time at the beginning of each epoch that is not analysed: the longest save period of all lives of a block."""
+        return max(self.periods_s(name)[0] for name in (UNCHANGED, *self.changes))
+
+    @property
+    def analysed_s(self) -> float:
+        """Length of the part of each epoch that is analysed. It is the same in all lives, however often they save."""
+        return (self.epoch_save_periods - 1) * self.save_period_s
+
+    def periods_s(self, name: str) -> tuple[float, float]:
+        """Returns the times in s between two saves with a change: in the lives that are compared, and in those with power cuts.
+
+        `name` is that of the change, or of lives without one.
+        """
+        times = SAVE_PERIODS.get(name, 1.0)
+        return self.save_period_s * times, self.cut_save_period_s * times
 
 
 def _lives(block: Block[Changes]) -> tuple[PlannedLife, ...]:
@@ -64,8 +83,7 @@ def _compared(block: Block[Changes], name: str, arms: Mapping[str, str]) -> Plan
     design = block.design
     slow = arms["delay" if name == DELAYED else "dose"]
     order = (block.baseline, slow) if block.number % 2 == 0 else (slow, block.baseline)
-    length_s = design.epoch_save_periods * design.save_period_s
-    epochs = epochs_of(order, design.warm_up_s, length_s=length_s, cut_s=design.save_period_s)
+    epochs = epochs_of(order, design.warm_up_s, length_s=design.cut_s + design.analysed_s, cut_s=design.cut_s)
     return PlannedLife(
         name,
         order[0],
@@ -74,14 +92,14 @@ def _compared(block: Block[Changes], name: str, arms: Mapping[str, str]) -> Plan
         epochs,
         delays_of(block.arms, epochs),
         change=_change(name),
-        save_period_s=design.save_period_s * SAVE_PERIODS.get(name, 1.0),
+        save_period_s=design.periods_s(name)[0],
     )
 
 
 def _cut(block: Block[Changes], name: str, arms: Mapping[str, str]) -> PlannedLife:
     """Returns a life on the slow device with power cuts at random times, which differ from change to change."""
     design, slow = block.design, arms["dose"]
-    period_s = design.cut_save_period_s * SAVE_PERIODS.get(name, 1.0)
+    _, period_s = design.periods_s(name)
     first_s = design.warm_up_s + design.cut_hold_s
     end_s = first_s + period_s
     times_s = sorted(block.rng(f"cuts {name}", block.number).uniform(first_s, end_s, design.cuts).round(3).tolist())

@@ -9,7 +9,7 @@ Times in tables are in ns of CLOCK_MONOTONIC, and metrics are in ms.
 
 from tickdisk.qos.actions import action_metrics, latencies_ms
 from tickdisk.qos.epochs import contrasts_by_life, epoch_table, requests_table
-from tickdisk.qos.ticks import gaps, gaps_ms, instability_ratio, longest_by_window_ms, tick_metrics
+from tickdisk.qos.ticks import gaps, gaps_ms, instability_ratio, tick_metrics
 
 __all__ = [
     "action_metrics",
@@ -19,7 +19,6 @@ __all__ = [
     "gaps_ms",
     "instability_ratio",
     "latencies_ms",
-    "longest_by_window_ms",
     "requests_table",
     "tick_metrics",
 ]

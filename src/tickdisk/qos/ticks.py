@@ -11,8 +11,6 @@ from tickdisk.stats import estimate
 
 OVER_BUDGET = 1.05
 """Budgets above which a gap counts as over the budget. It is more than 1, because a step that sleeps wakes up a little late."""
-_ROUNDED_NS = 1_000_000
-"""Time by which windows may be longer together than the time for them, because both are rounded."""
 LATE = 2.0
 """Number of budgets from which the tick that ends a gap is late. A gap of two budgets has room for a tick that did not come."""
 
@@ -101,17 +99,6 @@ def gaps_between(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFram
 def gaps_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.float64]:
     """Returns an array of the lengths in ms of the gaps of `gaps_between`, in order of time."""
     return gaps_between(ticks, start_ns, end_ns)["gap_ms"].to_numpy(dtype="float64")
-
-
-def longest_by_window_ms(ticks: pd.DataFrame, start_ns: int, end_ns: int, window_ns: int) -> float:
-    """Returns the mean over windows of the longest gap in ms that starts in each. The windows follow each other.
-
-    With the save period as `window_ns`, each window has one save, so that this is the longest gap around a save. It is NaN if
-    there is no time for a window, or if a window has no gap.
-    """
-    windows = range((end_ns - start_ns + _ROUNDED_NS) // window_ns)
-    gaps = [gaps_ms(ticks, start_ns + place * window_ns, start_ns + (place + 1) * window_ns) for place in windows]
-    return float(np.mean([gap.max() if gap.size else np.nan for gap in gaps])) if gaps else float("nan")
 
 
 def tick_metrics(ticks: pd.DataFrame, start_ns: int, end_ns: int, budget_ns: int) -> TickMetrics:

@@ -163,8 +163,9 @@ def verdict(
     if causes:
         return say("not valid", "", causes)
     p_words = p_value(p) if p == effect.p else f"adjusted {p_value(p)}"
-    lacking = f" (in {unreached} more the server ended before the arm's turn)" if unreached else ""
-    size = f"ratio {with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{lacking}"
+    lacking = min(unreached, max(plan.lives - effect.n, 0))
+    lacking_words = f" (in {lacking} more the server ended before the arm's turn)" if lacking else ""
+    size = f"ratio {with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{lacking_words}"
     if effect.n >= MINIMUM_FOR_EQUIVALENCE and p_equivalent < plan.alpha:
         there = f"; a difference is there ({p_words}), smaller than the margin" if p < plan.alpha else ""
         ends = interval(effect.low_one_sided, effect.high_one_sided)

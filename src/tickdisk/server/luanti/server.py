@@ -69,7 +69,7 @@ class Luanti(Server):
         "sqlite_synchronous_1": Change("SQLite waits less often (sqlite_synchronous = 1)", {"sqlite_synchronous": "1"}),
         "leveldb": Change("map, players and accounts in LevelDB", store="leveldb"),
         "players_apart": Change("players and accounts on another disk", apart=("players.sqlite", "auth.sqlite")),
-        "rare_saves": Change("saves three times as rare (every 16 s instead of 5.3 s)"),
+        "rare_saves": Change("saves three times as rare"),
     }
 
     def check(self) -> ServerProgram:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tickdisk import qos, server, stats
-from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, UNCHANGED
+from tickdisk import server, stats
+from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, UNCHANGED, Changes
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
@@ -16,9 +16,10 @@ from tickdisk.studies.changes.lost import Losses, losses_of
 from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import LifeTables, Runs
 
-SAVE_GAP = "gap_save_ms"
+LONGEST = "gap_max_ms"
+"""The longest tick gap of the analysed part of an epoch, which is as long in lives with rarer saves as in all others."""
 METRICS: Mapping[str, str] = {
-    SAVE_GAP: "longest tick gap of a save",
+    LONGEST: "longest tick gap",
     "gap_mean_ms": "mean tick gap",
     "teleport_mean_ms": "mean teleport latency",
     "place_mean_ms": "mean latency of placing a block",
@@ -35,9 +36,12 @@ class Changed:
     """The changes that were tried, each in words."""
     rows: pd.DataFrame
     """One row per metric, block and life without power cuts: metric, block, life, fast and slow (the value in ms on either disk),
-    and effect (the logarithm of slow over fast)."""
+    ended_on (the disk that was in force when the server ended by itself: fast or slow, or else empty), level (the logarithm of
+    slow), and effect (the logarithm of slow over fast). Values that are not known are NaN."""
     contrasts: Mapping[stats.Key, stats.Contrast]
     """By metric and life the ratio of two ratios: slow over fast with the change, over slow over fast without it."""
+    plain: Mapping[stats.Key, stats.Contrast]
+    """By metric and life the plain ratio: slow with the change over slow without it."""
     decision: stats.Verdicts
     """Verdicts on `contrasts`."""
     plan: stats.DecisionPlan
@@ -46,6 +50,11 @@ class Changed:
     """Name of the arm with the slow disk."""
     losses: Mapping[str, Losses]
     """The losses by power cuts, by life: `UNCHANGED` and the changes. Empty if there were no power cuts."""
+
+    @property
+    def design(self) -> Changes:
+        """The sizes of the experiment on the server, with its save periods and the length of what is analysed."""
+        return self.data.design(CHANGES)
 
     @property
     def title(self) -> str:
@@ -60,6 +69,11 @@ class Changed:
     def words(self, life: str) -> str:
         """Returns in words what a life of `lives` changes."""
         return self.changes.get(life, "nothing is changed")
+
+    def ended_on_slow(self, life: str) -> tuple[int, int]:
+        """Returns the number of lives of a name whose server ended by itself on the slow disk, and that of all of them."""
+        disks = self.rows[(self.rows["metric"] == LONGEST) & (self.rows["life"] == life)]["ended_on"]
+        return int((disks == "slow").sum()), len(disks)
 
     def mean_ms(self, metric: str, life: str, disk: str) -> stats.Mean:
         """Returns the mean of a metric over the blocks in ms. `disk` is `fast` or `slow`."""
@@ -100,25 +114,29 @@ def _changed(data: Runs, margin: float | None) -> Changed:
     plan = decide_by(data.decision, data.asked(CHANGES).blocks, margin)
     lives = list(data.lives())
     changes = {name: server.SERVERS[data.server].changes[name].title for name in design.changes}
-    rows = pd.concat([_values(data, life) for life in lives if not life.name.startswith(CUT)], ignore_index=True)
-    effects = {
-        (metric, name): stats.contrast(ratios, margin=plan.margin, alpha=plan.alpha)
-        for metric in METRICS
-        for name, ratios in _ratios(rows[rows["metric"] == metric], list(changes)).items()
-    }
+    rows = _with_logs(pd.concat([_values(data, life) for life in lives if not life.name.startswith(CUT)], ignore_index=True))
+    effects, plain = (
+        {
+            (metric, name): stats.contrast(ratios, margin=plan.margin, alpha=plan.alpha)
+            for metric in METRICS
+            for name, ratios in _ratios(rows[rows["metric"] == metric], logs, list(changes)).items()
+        }
+        for logs in ("effect", "level")
+    )
     decision = stats.decide(
         effects,
         plan,
         stats.Roles(null=AGAIN, sham=None, positive=dict.fromkeys(METRICS, DELAYED), treatments=list(changes)),
         obstacles=_saturated(lives, UNCHANGED) + _saturated(lives, AGAIN),
         obstacles_by_arm={name: _saturated(lives, name) for name in (DELAYED, *changes)},
-        unreached={name: _unreached(lives, name) for name in (AGAIN, DELAYED, *changes)},
+        unreached={name: _unreached(rows, name) for name in (AGAIN, DELAYED, *changes)},
     )
     return Changed(
         data=data,
         changes=changes,
         rows=rows,
         contrasts=effects,
+        plain=plain,
         decision=decision,
         plan=plan,
         slow=data.role("dose"),
@@ -127,19 +145,14 @@ def _changed(data: Runs, margin: float | None) -> Changed:
 
 
 def _values(data: Runs, life: LifeTables) -> pd.DataFrame:
-    """Returns the rows of `Changed.rows` of one life. A value that the life does not have is NaN."""
-    rows = life.epoch_rows(data.design(CHANGES).tau_ns).set_index("arm")
-    period_ns = round((life.planned.save_period_s or 0.0) * 1e9)
-    ended = life.manifest.ended
-    for epoch, arm, begin_ns, end_ns in life.epochs[["epoch", "arm", "steady_ns", "end_ns"]].itertuples(index=False):
-        # In the epoch in which a server ended by itself, the gap lasts as long as the steady part, as in the other metrics.
-        is_last = ended is not None and ended.epoch == epoch
-        longest = qos.longest_by_window_ms(life.ticks, begin_ns, end_ns, period_ns)
-        rows.loc[arm, SAVE_GAP] = (end_ns - begin_ns) / 1e6 if is_last else longest
-    fast = data.role("baseline")
+    """Returns the rows of `Changed.rows` of one life, without logarithms. A value that the life does not have is NaN.
+
+    In the epoch in which a server ended by itself, metrics have their worst values (`qos.epoch_table`).
+    """
+    rows = life.epoch_rows(data.design(CHANGES).tau_ns).set_index("arm") if len(life.epochs) else pd.DataFrame()
+    fast, ended = data.role("baseline"), life.manifest.ended
     slow = next(arm for arm in life.arms if arm != fast)
-    found = rows.reindex([fast, slow], columns=list(METRICS)).astype(float)
-    ratios = (found.loc[slow] / found.loc[fast]).to_numpy()
+    found = rows.reindex(index=[fast, slow], columns=list(METRICS)).astype(float)
     return pd.DataFrame(
         {
             "metric": list(METRICS),
@@ -147,17 +160,42 @@ def _values(data: Runs, life: LifeTables) -> pd.DataFrame:
             "life": life.name,
             "fast": found.loc[fast].to_numpy(),
             "slow": found.loc[slow].to_numpy(),
-            "effect": np.log(np.where((ratios > 0) & np.isfinite(ratios), ratios, np.nan)),
+            "ended_on": "" if ended is None else "fast" if ended.arm == fast else "slow",
         }
     )
 
 
-def _ratios(values: pd.DataFrame, changes: Sequence[str]) -> dict[str, "pd.Series[float]"]:
-    """Returns the logarithms of the ratios of ratios by life, with one number per block that has both lives."""
+def _with_logs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Adds level and effect to the rows of `Changed.rows`.
+
+    If the slow disk ended a server before the fast disk came, the life still has the worst value on the slow disk. The fast value
+    is then that of the other blocks of this life: their mean on the logarithmic scale. The effect is NaN if either is not known.
+    """
+    slow, fast = (np.log(rows[disk].where((rows[disk] > 0) & np.isfinite(rows[disk]))) for disk in ("slow", "fast"))
+    usual = fast.where(rows["ended_on"] != "fast").groupby([rows["metric"], rows["life"]]).transform("mean")
+    fast = fast.where(fast.notna() | (rows["ended_on"] != "slow"), usual)
+    return rows.assign(level=slow, effect=slow - fast)
+
+
+def _ratios(values: pd.DataFrame, logs: str, changes: Sequence[str]) -> dict[str, "pd.Series[float]"]:
+    """Returns the logarithms of the ratios to the lives without a change by life, with one number per block that has both lives.
+
+    `values` are rows of `Changed.rows` of one metric, and `logs` names the column with the logarithms: effect or level.
+    """
     names = [UNCHANGED, AGAIN, DELAYED, *changes]
-    effects = values.pivot_table(index="block", columns="life", values="effect").reindex(columns=names)
+    effects = values.pivot_table(index="block", columns="life", values=logs).reindex(columns=names)
     contrasts = stats.life_contrasts(effects.to_numpy(float), baseline=0, null=1)
     return {name: pd.Series(contrasts[:, place], effects.index).dropna() for place, name in enumerate(names) if place}
+
+
+def _unreached(rows: pd.DataFrame, name: str) -> int:
+    """Returns the number of blocks that have no ratio for a life, because its server or those without a change ended too early.
+
+    Lives without a change are compared with each other, and all other lives with either of them.
+    """
+    lacking = rows[rows["effect"].isna() & (rows["ended_on"] != "")]
+    own, first, again = (set(lacking.loc[lacking["life"] == life, "block"]) for life in (name, UNCHANGED, AGAIN))
+    return len(own | first if name == AGAIN else own | (first & again))
 
 
 def _saturated(lives: Sequence[LifeTables], name: str) -> list[stats.ClientsSaturated]:
@@ -168,8 +206,3 @@ def _saturated(lives: Sequence[LifeTables], name: str) -> list[stats.ClientsSatu
         if life.name == name
         for detail in life.manifest.not_valid.values()
     ]
-
-
-def _unreached(lives: Sequence[LifeTables], name: str) -> int:
-    """Returns the number of lives of a name whose server ended before the last epoch."""
-    return sum(len(life.epochs) < len(life.arms) for life in lives if life.name == name)

@@ -1,10 +1,10 @@
-"""States the facts and claims about changes: how much of a slow disk's effect each takes away, and what power cuts lose."""
+"""States the facts and claims about changes: what each does on a slow disk and to the effect of it, and what power cuts lose."""
 
 from collections.abc import Mapping
 from math import isfinite
 
 from tickdisk import stats
-from tickdisk.experiment import AGAIN, DELAYED, SAVE_PERIODS
+from tickdisk.experiment import AGAIN, DELAYED, UNCHANGED
 from tickdisk.foundation.numbers import number, percent
 from tickdisk.studies.changes.compute import METRICS, Changed, Results
 from tickdisk.studies.changes.lost import Losses
@@ -26,8 +26,13 @@ def state(results: Results) -> Statement:
         _state_lives(part, server)
         for life in server.lives:
             part.word(f"title.{life}", server.words(life), source="plan", note="the change in words")
+            _state_periods(part, server, life)
             for metric in METRICS:
                 _state_values(part, server, metric, life)
+        for name in (*server.lives, AGAIN, DELAYED):
+            ended, lives = server.ended_on_slow(name)
+            note = "lives whose server ended by itself on the slow disk; they count with the worst values"
+            part.fact(f"slow_ended.{name}", ended, "lives", n=lives, source="manifests", note=note)
         for metric in METRICS:
             for name in (AGAIN, DELAYED, *server.changes):
                 _state_effect(part, server, metric, name)
@@ -43,12 +48,23 @@ def _state_lives(part: Statement, server: Changed) -> None:
     fast = data.latency_ms(data.role("baseline"))
     part.fact("fast_latency", fast, "ms", source="device models", note="nominal latency of the fast disk")
     part.fact("blocks", server.rows["block"].nunique(), "blocks", source=source, note="each block has every change once")
+    note = "length of the part of an epoch that is analysed, over which the longest tick gap is taken"
+    part.fact("analysed", server.design.analysed_s, "s", source="plan", note=note)
     lives = [life for manifest in data.manifests for life in manifest.lives.values()]
     part.fact("lives", len(lives), "lives", source=source)
     again = sum(len(life.attempts) - 1 for life in lives)
     part.fact("replaced_lives", again, "lives", source=source, note="lives that were disturbed from outside and run again")
     marked = sum(bool(life.marked) for life in lives)
     part.fact("marked_lives", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
+
+
+def _state_periods(part: Statement, server: Changed, life: str) -> None:
+    save_s, cut_save_s = server.design.periods_s(life)
+    note = f"time between two saves in the lives whose ticks and actions are compared, where {server.words(life)}"
+    part.fact(f"save_period.{life}", save_s, "s", source="plan", note=note)
+    if life in server.losses:
+        note = f"time between two saves in the lives with power cuts, where {server.words(life)}"
+        part.fact(f"cut_save_period.{life}", cut_save_s, "s", source="plan", note=note)
 
 
 def _state_values(part: Statement, server: Changed, metric: str, life: str) -> None:
@@ -72,6 +88,9 @@ def _state_effect(part: Statement, server: Changed, metric: str, name: str) -> N
     note = f"{title}: ratio of the slow to the fast disk with the change, over the same ratio without it"
     ends = (effect.low, effect.high)
     part.fact(fact, effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=note)
+    plain, beside = server.plain[metric, name], f"{fact_name(metric)}_slow_ratio.{name}"
+    note, ends = f"{title}: the slow disk with the change over the slow disk without it", (plain.low, plain.high)
+    part.fact(beside, plain.ratio, "ratio", interval=ends, n=plain.n, source="log ratios of blocks", note=note)
     causes = stats.causes_of(effect, verdict, server.plan)
     part.comparison(
         f"{name}.{fact_name(metric)}",
@@ -82,21 +101,29 @@ def _state_effect(part: Statement, server: Changed, metric: str, name: str) -> N
             [
                 *([verdict.shown] if verdict.shown else []),
                 *(cause.sentence for cause in causes),
-                *([] if control else [_SCAN, *_period(name)]),
+                *([] if control else [f"on the slow disk alone the ratio is {part[beside].text}", _SCAN, *_period(server, name)]),
+                *_ended(server, name),
             ]
         ),
         causes=causes,
         effect=fact,
-        facts=[] if control else [f"slow.{fact_name(metric)}.{name}", f"slow.{fact_name(metric)}.unchanged"],
+        facts=[beside, *([] if control else [f"slow.{fact_name(metric)}.{name}", f"slow.{fact_name(metric)}.unchanged"])],
         n=verdict.n,
         counted="blocks",
     )
 
 
-def _period(name: str) -> list[str]:
+def _period(server: Changed, name: str) -> list[str]:
     """Returns one sentence if a change alters the time between saves, in a list that may be empty."""
-    periods = SAVE_PERIODS.get(name)
-    return [] if periods is None else [f"the time between two saves is {number(periods)} times as long in these lives"]
+    (own_s, _), (usual_s, _) = (server.design.periods_s(life) for life in (name, UNCHANGED))
+    return [] if own_s == usual_s else [f"these lives save every {number(own_s)} s, and the others every {number(usual_s)} s"]
+
+
+def _ended(server: Changed, name: str) -> list[str]:
+    """Returns one sentence if the slow disk ended a server in a life or in one without a change, in a list that may be empty."""
+    counts = {life: server.ended_on_slow(life) for life in dict.fromkeys((name, UNCHANGED, AGAIN))}
+    said = [f"{ended} of {lives} in {life}" for life, (ended, lives) in counts.items() if ended]
+    return [f"servers that the slow disk ended: {', '.join(said)}"] if said else []
 
 
 def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> None:
