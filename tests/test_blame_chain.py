@@ -43,7 +43,7 @@ def _machines(draw):
     return Machine(programs, cores=draw(st.integers(1, 3)), read_ns=draw(_ns))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(_machines())
 def test_every_tick_is_split_as_the_machine_spent_it(machine):
     ticks = attribute(machine.evidence(), budget_ns=20 * MS, thread="Server").ticks

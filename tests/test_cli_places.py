@@ -18,14 +18,21 @@ from tickdisk.cli import app, places
 from tickdisk.foundation.errors import TickdiskError
 
 
-def test_nothing_is_made_where_the_folder_above_is_missing(tmp_path: Path) -> None:
+def test_nothing_is_made_where_the_folder_above_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for words in (
         ("replay", "example.iolog", tmp_path / "no/disk"),
         ("capture", "-o", tmp_path / "no/capture", "--", "true"),
         ("checkpoint", "run", tmp_path / "no/store"),
         ("checkpoint", "crash", tmp_path / "no/crashes"),
     ):
-        said = one_sentence(run("tickdisk", *map(str, words)))
+        monkeypatch.setattr("sys.argv", ["tickdisk", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert (said[:10], said.count("\n")) == ("tickdisk: ", 1)
         assert f"{tmp_path / 'no'} does not exist" in said
     assert list(tmp_path.iterdir()) == []
 

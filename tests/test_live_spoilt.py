@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from conftest import BIN, left
+from conftest import BIN, for_release, left
 
 from tickdisk.config import load_arms
 from tickdisk.foundation import host, table
@@ -72,6 +72,7 @@ def _busy_neighbour() -> Iterator[None]:
         neighbour.wait(10)
 
 
+@for_release
 @pytest.mark.skipif(not host.shows_kernel_threads(), reason="a pid namespace hides the threads of the kernel")
 def test_beside_a_busy_neighbour_a_life_is_replaced_and_at_last_marked(prepare: Prepare) -> None:
     limit = round(0.2 / (os.cpu_count() or 1), 3)

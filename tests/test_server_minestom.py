@@ -127,6 +127,7 @@ def serve(program: str, tmp_path: Path, **changed: object) -> str:
 
 
 @pytest.mark.live
+@for_release
 def test_what_cannot_be_served_is_refused(running: RunningServer, program: str, world: Path, tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     assert "holds no world" in serve(program, tmp_path, world=tmp_path, address=address)

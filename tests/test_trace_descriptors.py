@@ -69,7 +69,7 @@ def captured(machine: Machine, tool: str) -> trace.ParsedCapture:
         return trace.parse(machine.write(Path(folder), tool), CLOCKS)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), STEPS), max_size=60))
 def test_bpftrace_tells_every_request_as_it_was(steps: list[tuple[int, tuple[object, ...]]]) -> None:
     machine = play(steps)
@@ -78,7 +78,7 @@ def test_bpftrace_tells_every_request_as_it_was(steps: list[tuple[int, tuple[obj
     assert (capture.summary.rejected, capture.summary.offsets_unknown, capture.summary.files_unknown) == (0, 0, 0)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), STEPS), max_size=60))
 def test_strace_tells_every_request_and_no_wrong_offset(steps: list[tuple[int, tuple[object, ...]]]) -> None:
     machine = play(steps)

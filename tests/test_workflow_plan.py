@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import for_release
 from forked_snakemake import ForkedSnakemake
 
 from tickdisk.experiment import STUDIES
@@ -405,7 +406,7 @@ NOT_MEASURED = {"notebook", "collect", "compare", "paper", "page", "check", "swe
 
 @pytest.mark.parametrize(
     ("cores", "words"),
-    [(16, ()), (64, ()), (16, ("--config", "sweep=mine"))],
+    [(16, ()), pytest.param(64, (), marks=for_release), (16, ("--config", "sweep=mine"))],
     ids=["paper-16", "paper-64", "sweep-16"],
 )
 def test_what_measures_is_alone_and_the_rest_runs_side_by_side(
