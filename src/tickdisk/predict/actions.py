@@ -83,22 +83,22 @@ def latencies_ns(
     shifts = np.linspace(-farthest, farthest, _SHIFTS)
     longer = turns.latencies(device, shifts, loading, tau_ns) - turns.latencies(capture, shifts, 0 * loading, tau_ns)
     everywhere = np.linspace(0, float(window_ns[1]) - base, _PLACES)
-    met = [_met(path, issued, took) - _met_anywhere(path, everywhere, took) for path in (device, capture)]
+    met = [_met(path, issued, took, tau_ns) - _met_anywhere(path, everywhere, took, tau_ns) for path in (device, capture)]
     predicted = np.minimum(np.minimum(completed - due, tau_ns) + longer + met[0] - met[1], tau_ns)
     inside = (due >= 0) & (due < float(window_ns[1]) - base)
     kinds = told["action"].to_numpy()
     return {str(kind): predicted[inside & (kinds == kind)] for kind in np.unique(kinds[inside]).tolist()}
 
 
-def _met(path: _Path, begin: Floats, took: Floats) -> Floats:
+def _met(path: _Path, begin: Floats, took: Floats, tau_ns: float) -> Floats:
     """Returns how long each action takes if it begins at its captured place in the program."""
-    return path.moved(path.free(begin) + took) - path.moved(begin)
+    return np.minimum(path.moved(path.free(begin) + took) - path.moved(begin), tau_ns)
 
 
-def _met_anywhere(path: _Path, everywhere: Floats, took: Floats) -> Floats:
+def _met_anywhere(path: _Path, everywhere: Floats, took: Floats, tau_ns: float) -> Floats:
     """Returns for each action how long it takes on average if it begins anywhere in the program."""
     begin, free = path.moved(everywhere), path.free(everywhere)
-    return np.array([float(np.mean(path.moved(free + each) - begin)) for each in took.tolist()])
+    return np.array([float(np.minimum(path.moved(free + each) - begin, tau_ns).mean()) for each in took.tolist()])
 
 
 @dataclass(frozen=True)
