@@ -36,7 +36,7 @@ class Predictions(Roaming):
     """Time between two periodic saves of the server's world."""
     players: Count = 5
     teleport_period_s: Seconds = 2.0
-    edit_period_s: Seconds = 2.0
+    edit_period_s: Seconds = 1.0
     ping_period_s: Seconds = 1.0
 
     @property
