@@ -46,6 +46,6 @@ def predicted_and_measured(rows: pd.DataFrame, *, margin: float, theme: Theme = 
         lines.append(alt.hconcat(*panels))
     words = (
         "A point is a metric on a disk. Pale: the rules of the prediction had seen the disk.",
-        "Line: a right prediction. Grey: no effect beyond the margin was measured.",
+        "Line: a right prediction. Grey: a measured ratio within the margin.",
     )
     return finish(alt.vconcat(*lines), "Predicted and measured effects of slower disks", words, theme=theme)
