@@ -18,6 +18,8 @@ from tickdisk.experiment.life import Epoch, PlannedLife
 
 CAPTURED = "captured"
 """Name of the life that is captured, and of its arm."""
+_CUT, _CUT_AFTER_SLOWEST = 1, 2
+"""Parts of an epoch that are cut, in save periods: usually, and after the slowest disk."""
 
 
 class Predictions(Roaming):
@@ -30,8 +32,6 @@ class Predictions(Roaming):
     """Time from the first join to the first epoch."""
     epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
     """Length of an epoch in save periods, of which the first is cut. The time that is analysed is as long in all epochs."""
-    slowest_save_periods: Annotated[float, Field(ge=0)] = 1.0
-    """Time by which the epoch after the slowest disk is longer, in save periods. It is cut, too."""
     save_period_s: Seconds = 2.0
     """Time between two periodic saves of the server's world."""
     players: Count = 5
@@ -59,13 +59,13 @@ def _lives(block: Block[Predictions]) -> tuple[PlannedLife, ...]:
 
 
 def _epochs(design: Predictions, order: Sequence[str], slowest: str) -> tuple[Epoch, ...]:
-    """Returns one epoch for each arm of `order`, of which the one after the arm `slowest` is longer by the time that is cut."""
+    """Returns one epoch for each arm of `order`. More is cut of the one after the arm `slowest`, which is longer by as much."""
     epochs: list[Epoch] = []
     for arm in order:
         start_s = epochs[-1].end_s if epochs else design.warm_up_s
-        periods = 1 + (design.slowest_save_periods if epochs and epochs[-1].arm == slowest else 0)
-        steady_s = start_s + periods * design.save_period_s
-        epochs.append(Epoch(arm, start_s, steady_s, steady_s + (design.epoch_save_periods - 1) * design.save_period_s))
+        cut = _CUT_AFTER_SLOWEST if epochs and epochs[-1].arm == slowest else _CUT
+        steady_s = start_s + cut * design.save_period_s
+        epochs.append(Epoch(arm, start_s, steady_s, steady_s + (design.epoch_save_periods - _CUT) * design.save_period_s))
     return tuple(epochs)
 
 
