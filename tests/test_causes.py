@@ -29,6 +29,7 @@ from tickdisk.stats import (
     NoInterval,
     NothingCaptured,
     NotMeasured,
+    NotSettled,
     NotShown,
     PointsNotJudged,
     StepsNotValid,
@@ -62,6 +63,7 @@ CLAUSES: dict[Cause, str] = {
     NotShown(n=6, counted="requests"): "6 requests are too few to decide",
     BelowFloor(operation="read", latency_ns=20_000, floor_ns=25_000): "the disk is faster than the emulator can be",
     WrongTwinNotFound(n=6, low=0.9, high=1.3): "not even a wrong twin was found to differ",
+    NotSettled(n=2, predictions=12): "2 of 12 predictions did not settle",
 }
 
 

@@ -103,7 +103,8 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
             if config.doses:
                 continue
             lives = int(getattr(config.scales[config.scale].design(entry, server), entry.repeats))
-            _check_squares(f"{CONFIG_PATH}: {name}.{entry.repeats} on {server}", lives, len(own), config.decision.minimum_lives)
+            ordered = sum(arm.arm not in entry.apart for arm in own)
+            _check_squares(f"{CONFIG_PATH}: {name}.{entry.repeats} on {server}", lives, ordered, config.decision.minimum_lives)
     fixed = config.decision.confirmatory
     there = arms_of(arms, fixed.experiment, config.server)
     doses = [arm.arm for arm in there if arm.role in ("dose", "treatment")]

@@ -10,8 +10,8 @@ from tickdisk.project import Plan
 _ARM = {
     "role": (
         "The role of the arm: the baseline, null (the baseline again), sham (the processor time of the slowest arm at the "
-        "latency of the baseline), a dose, a treatment, held_out (a class of disks that tests a prediction), or delay (of ticks "
-        "or of answers, for a known time)."
+        "latency of the baseline), a dose, a treatment, held_out (a disk that tests a prediction), or delay (of ticks or of "
+        "answers, for a known time)."
     ),
     "latency_us": "The latency of every operation instead of that of the device. It is null for an arm that keeps that.",
     "read_us": "The latency of reads, if reads, writes and flushes have latencies of their own.",

@@ -28,8 +28,8 @@ class Arm(Record):
     """Names of the servers on which the arm runs, with blanks between them."""
     role: Role
     """Role of the arm: baseline; null (the baseline again); sham (the processor time of the slowest arm at the latency of the
-    baseline); dose; treatment; held_out (a class of disks, which tests what the other arms predict for it); delay (the server
-    keeps its tick thread busy, or holds its answers back, for a known time)."""
+    baseline); dose; treatment; held_out (a disk that tests a prediction, which was made without it); delay (the server keeps its
+    tick thread busy, or holds its answers back, for a known time)."""
     device: str
     """A device of data/devices.yaml, or a file with one device, such as mydisk.yaml."""
     latency_us: Annotated[float, Field(ge=0)] | None = None

@@ -1,15 +1,25 @@
-"""Predictions: lives captured on a fast disk, from which other disks are predicted, and lives on these disks to compare with."""
+"""Predictions: lives captured on a fast disk, from which other disks are predicted, and lives on these disks to compare with.
 
+The rules of the prediction were found while lives on some disks were known. The arms of these disks have the role `dose`. The
+other disks have the role `held_out`, and only they say how good a prediction is.
+
+On the slowest disk, a server may fall behind, and leave a queue of actions and flushes to the next epoch of the life. A longer
+part of the next epoch is therefore cut, which takes less time than a life of its own for this disk.
+"""
+
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
-from tickdisk.experiment.life import Epoch, PlannedLife, epochs_of
+from tickdisk.experiment.life import Epoch, PlannedLife
 
 CAPTURED = "captured"
 """Name of the life that is captured, and of its arm."""
+_CUT, _CUT_AFTER_SLOWEST = 1, 2
+"""Parts of an epoch that are cut, in save periods: usually, and after the slowest disk."""
 
 
 class Predictions(Roaming):
@@ -20,13 +30,13 @@ class Predictions(Roaming):
     with which the experiment does not run."""
     warm_up_s: Seconds = 5.0
     """Time from the first join to the first epoch."""
-    epoch_save_periods: Annotated[float, Field(ge=3)] = 4.0
-    """Length of an epoch in save periods. The first is cut, so that the time that is analysed is as long in both lives."""
-    save_period_s: Seconds = 2.67
+    epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
+    """Length of an epoch in save periods, of which the first is cut. The time that is analysed is as long in all epochs."""
+    save_period_s: Seconds = 2.0
     """Time between two periodic saves of the server's world."""
     players: Count = 5
     teleport_period_s: Seconds = 2.0
-    edit_period_s: Seconds = 2.0
+    edit_period_s: Seconds = 1.0
     ping_period_s: Seconds = 1.0
 
     @property
@@ -37,18 +47,26 @@ class Predictions(Roaming):
 
 def _lives(block: Block[Predictions]) -> tuple[PlannedLife, ...]:
     design = block.design
-    length_s, start_s = design.epoch_save_periods * design.save_period_s, design.warm_up_s
-    captured = next(arm.arm for arm in block.arms if arm.capture != "none")
-    epoch = Epoch(captured, start_s, start_s + design.save_period_s, start_s + length_s)
-    order = balanced_order(
-        [arm.arm for arm in block.arms if arm.arm != captured], block.number, lambda square: block.rng("order", square)
-    )
-    epochs = epochs_of(order, start_s, length_s=length_s, cut_s=design.save_period_s)
+    others = [arm for arm in block.arms if arm.arm != CAPTURED]
+    order = balanced_order([arm.arm for arm in others], block.number, lambda square: block.rng("order", square))
+    slowest = max(others, key=lambda arm: arm.latency_us or 0.0).arm
+    captured, epochs = _epochs(design, [CAPTURED], slowest), _epochs(design, order, slowest)
     lives = [
-        PlannedLife(CAPTURED, captured, block.trace_seed, epoch.end_s, (epoch,)),
+        PlannedLife(CAPTURED, CAPTURED, block.trace_seed, captured[-1].end_s, captured),
         PlannedLife("life", block.baseline, block.trace_seed, epochs[-1].end_s, epochs),
     ]
     return tuple(lives[place] for place in block.rng("lives", block.number).permutation(len(lives)).tolist())
+
+
+def _epochs(design: Predictions, order: Sequence[str], slowest: str) -> tuple[Epoch, ...]:
+    """Returns one epoch for each arm of `order`. More is cut of the one after the arm `slowest`, which is longer by as much."""
+    epochs: list[Epoch] = []
+    for arm in order:
+        start_s = epochs[-1].end_s if epochs else design.warm_up_s
+        cut = _CUT_AFTER_SLOWEST if epochs and epochs[-1].arm == slowest else _CUT
+        steady_s = start_s + cut * design.save_period_s
+        epochs.append(Epoch(arm, start_s, steady_s, steady_s + (design.epoch_save_periods - _CUT) * design.save_period_s))
+    return tuple(epochs)
 
 
 PREDICTIONS = Experiment(
@@ -71,4 +89,5 @@ PREDICTIONS = Experiment(
     # The captured device itself is the control of the method, and the repeated baseline that of the lives it is compared with.
     controls=("baseline", "null"),
     positive=(),
+    apart=(CAPTURED,),
 )

@@ -13,16 +13,17 @@ Floats = npt.NDArray[np.float64]
 LOADING = ("join", "teleport", "walk")
 """Kinds of actions whose answer has a part of the world, which threads that read may have to load."""
 _SHIFTS = 64
-"""Number of times by which all actions are shifted, so that they meet every part of the program."""
+"""Number of shifts, in each of which all actions come later by the same time, so that they meet other parts of ticks."""
 _FARTHEST_NS = 3e9
 _FARTHEST_SHARE = 1 / 8
-"""Longest of these times, in ns and as a share of the window."""
+"""Limits of the time of a shift, in ns and as a share of the window. The smaller one counts."""
 _PLACES = 4000
+"""Number of places in the program at which an arbitrary action may begin."""
 
 
 @dataclass(frozen=True)
 class _Path:
-    """The way of the thread that ticks through its program, in the capture and on another device."""
+    """The times at which the thread that ticks has done its steps, in the capture and on another device, in ns."""
 
     at: Floats
     """Times in the capture at which it had done its steps."""
@@ -33,35 +34,39 @@ class _Path:
     """Times in the capture at which the thread began to wait for something to do, and at which it had something to do."""
 
     def moved(self, places: Floats) -> Floats:
-        """Returns when the thread comes to places of its program, which are times in the capture."""
+        """Returns when the thread comes to some places of its program. A place is a time in the capture."""
         after = np.maximum(places - self.at[-1], 0) + np.minimum(places - self.at[0], 0)
         moved: Floats = np.interp(places, self.at, self.then) + after
         return moved
 
     def places(self, times: Floats) -> Floats:
-        """Returns the places of the program to which the thread has come at some times."""
+        """Returns the places of the program that the thread has reached at some times."""
         after = np.maximum(times - self.then[-1], 0) + np.minimum(times - self.then[0], 0)
         places: Floats = np.interp(times, self.then, self.at) + after
         return places
 
     def free(self, places: Floats) -> Floats:
-        """Returns the first place from each one on at which the thread has nothing else to do."""
+        """Returns for each place the first one, at or after it, at which the thread has nothing else to do."""
         ended = np.searchsorted(self.idle_until, places, side="right")
         begin = np.append(self.idle_from, np.inf)[ended]
         return np.where(np.isinf(begin), places, np.maximum(begin, places))
 
 
-def latencies_ns(program: Written, then_ns: Integers, actions: pd.DataFrame, window_ns: tuple[int, int]) -> dict[str, float]:
-    """Computes the mean latency of each kind of action, in ns, on a device on which threads come to their steps at other times.
+def latencies_ns(
+    program: Written, then_ns: Integers, actions: pd.DataFrame, window_ns: tuple[int, int], tau_ns: float
+) -> dict[str, Floats]:
+    """Computes the latencies of the actions of each kind, in ns, on a device on which steps are completed at other times.
 
-    `then_ns` has the times at which the steps of the program are completed there, and `actions` the completed actions. A player
-    does one thing after another. An action is taken up when the thread that ticks has nothing else to do, and is answered when
-    this thread has come on from there by as much of its program as in the capture. An answer with a part of the world also waits
-    until readers have loaded what they had loaded before the tick of the answer.
+    `then_ns` has the times at which the steps of the program are completed there, and `actions` the completed actions. The result
+    has one number for each action that was due in the window, and none above `tau_ns`. A player does one thing after another. An
+    action is taken up when the thread that ticks has nothing else to do. It is answered when this thread has then done as much
+    of its program as it did for the answer in the capture. An answer with a part of the world also waits until readers have
+    loaded all that they had loaded before the tick of the captured answer.
 
-    Players act at times of their own, so that a longer tick meets more actions than its place in the program tells. Latencies are
-    therefore compared over many times by which all actions are shifted. The thread may have more to do after an action, so the
-    difference between the captured arrivals and arbitrary ones in the program counts besides.
+    Players do not wait for ticks, so that more actions begin during a longer tick. Latencies on both devices are therefore means
+    over many shifts of all actions, and their difference is added to the captured latency. Actions may also begin at special
+    places of the program, because the thread may have more to do after them. So the difference between the captured places
+    and arbitrary ones is added, too.
     """
     base = float(window_ns[0])
     at, then = ((times - base).astype(np.float64) for times in (program.path_at_ns, then_ns[program.path]))
@@ -76,24 +81,24 @@ def latencies_ns(program: Written, then_ns: Integers, actions: pd.DataFrame, win
     turns = _Turns(told["player"].to_numpy(), due, _lags(told["player"].to_numpy(), due, issued, completed), took)
     farthest = min(_FARTHEST_NS, _FARTHEST_SHARE * (window_ns[1] - window_ns[0]))
     shifts = np.linspace(-farthest, farthest, _SHIFTS)
-    longer = turns.latencies(device, shifts, loading) - turns.latencies(capture, shifts, np.zeros_like(loading))
+    longer = turns.latencies(device, shifts, loading, tau_ns) - turns.latencies(capture, shifts, 0 * loading, tau_ns)
     everywhere = np.linspace(0, float(window_ns[1]) - base, _PLACES)
-    met = [_met(path, issued, took) - _met_anywhere(path, everywhere, took) for path in (device, capture)]
-    predicted = completed - due + longer + met[0] - met[1]
+    met = [_met(path, issued, took, tau_ns) - _met_anywhere(path, everywhere, took, tau_ns) for path in (device, capture)]
+    predicted = np.minimum(np.minimum(completed - due, tau_ns) + longer + met[0] - met[1], tau_ns)
     inside = (due >= 0) & (due < float(window_ns[1]) - base)
-    means = pd.Series(predicted[inside]).groupby(told["action"].to_numpy()[inside]).mean()
-    return {str(kind): float(mean) for kind, mean in means.items()}
+    kinds = told["action"].to_numpy()
+    return {str(kind): predicted[inside & (kinds == kind)] for kind in np.unique(kinds[inside]).tolist()}
 
 
-def _met(path: _Path, begin: Floats, took: Floats) -> Floats:
+def _met(path: _Path, begin: Floats, took: Floats, tau_ns: float) -> Floats:
     """Returns how long each action takes if it begins at its captured place in the program."""
-    return path.moved(path.free(begin) + took) - path.moved(begin)
+    return np.minimum(path.moved(path.free(begin) + took) - path.moved(begin), tau_ns)
 
 
-def _met_anywhere(path: _Path, everywhere: Floats, took: Floats) -> Floats:
+def _met_anywhere(path: _Path, everywhere: Floats, took: Floats, tau_ns: float) -> Floats:
     """Returns for each action how long it takes on average if it begins anywhere in the program."""
     begin, free = path.moved(everywhere), path.free(everywhere)
-    return np.array([float(np.mean(path.moved(free + each) - begin)) for each in took.tolist()])
+    return np.array([float(np.minimum(path.moved(free + each) - begin, tau_ns).mean()) for each in took.tolist()])
 
 
 @dataclass(frozen=True)
@@ -105,10 +110,13 @@ class _Turns:
     lag: Floats
     """Time from when an action is due and the one before it is completed, until it is issued."""
     took: Floats
-    """Time of the program from when the thread is free until the answer."""
+    """Length of the program from the place at which the thread is free until the answer."""
 
-    def latencies(self, path: _Path, shifts: Floats, loading: Floats) -> Floats:
-        """Returns the mean latency of each action over the shifts, if answers come later by `loading`."""
+    def latencies(self, path: _Path, shifts: Floats, loading: Floats, tau_ns: float) -> Floats:
+        """Returns the mean latency of each action over the shifts, if answers come later by `loading`.
+
+        In the mean, no latency counts as more than `tau_ns`.
+        """
         mean = np.empty_like(self.due)
         done = np.full_like(shifts, -np.inf)
         for number in range(self.due.size):
@@ -117,7 +125,7 @@ class _Turns:
             due = self.due[number] + shifts
             issued = np.maximum(due, done) + self.lag[number]
             done = path.moved(path.free(path.places(issued)) + self.took[number]) + loading[number]
-            mean[number] = float((done - due).mean())
+            mean[number] = float(np.minimum(done - due, tau_ns).mean())
         return mean
 
 

@@ -1,4 +1,4 @@
-"""Finds the reasons of waits behind locks: block requests of others, an event, or computing of others."""
+"""Finds why the thread that ticks waited behind locks: for block requests of others, for an event, or for computing of others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from tickdisk.foundation.waiting import TimeKind
 from tickdisk.predict.requests import Requests, Wave
 
 _OFTEN = 5
-"""Fewest waits behind reads of a thread that show that it holds a lock in all of its reads."""
+"""Smallest number of waits behind the reads of a thread from which it counts as a holder of a lock in all of its reads."""
 _LEAST_INSIDE = 0.5
-"""Least share of its time in the device by which a request must lie in a wait to belong to it.
+"""A request belongs to a wait if at least this share of the request's time in the device lies in the wait.
 
-On a slower disk, what is left of a request when the wait begins is longer, too. On average it comes to the same to take it whole
-or not at all."""
+A request may have begun before the wait, and the rest of it is longer on a slower disk, too. It counts whole or not at all, which
+is right on average."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Behind:
     is_event: bool
     """Whether the other thread slept meanwhile, so that both waited for the same event."""
     recreated_ns: int = 0
-    """Part of the wait in which a holder read, and which comes out of the times again."""
+    """Part of the wait, in ns, in which a holder read. It is computed again for another device."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,16 @@ class Locks:
     behind: Mapping[int, Behind]
     """The reason of each wait, by its row."""
     holders: frozenset[int]
-    """Threads that hold the lock whenever they read. The times tell the waits for them, so that `behind` does not have those."""
+    """Threads that hold the lock whenever they read. Waits for them follow from the times of their reads, so that `behind` has
+    none."""
 
 
 def behind_locks(lanes: ThreadWaits, lane: int, window_ns: tuple[int, int], requests: Requests, *, parks: bool) -> Locks:
     """Finds the reasons of the waits of a thread for others, in a window of time.
 
-    A lock is handed on when its holder has done what it did meanwhile, however far the holder has come with its other work. A
-    thread behind whose reads the thread waited often holds the lock in all of its reads, also in those during which nobody came
-    for it. If the threads of the server `parks`, waits do not tell such locks.
+    A wait lasts as long as what the holder did meanwhile, however far the holder has come with its other work. If the thread
+    waited often behind the reads of a holder, the holder has the lock in all of its reads, also in those during which no thread
+    wanted it. `parks` says that idle threads of the server wait as if for a lock. Then no such holder can be told.
     """
     _, waits = lanes.overlapping(np.array([lane]), np.array([window_ns[0]]), np.array([window_ns[1]]))
     waits = waits[(lanes.kind[waits] == LOCK) & (lanes.waker[waits] != NONE)]

@@ -1,7 +1,8 @@
 """Times a program on a device, with the server's loop and the locks that threads hold while they read.
 
-A thread's waits depend on when it comes: a late loop leaves ticks out, and a lock is taken or free. So the way of the thread that
-ticks is computed with the times of the others, then the times of the others with it, and so on until both agree.
+How long a thread waits depends on when it begins to wait: a late loop leaves ticks out, and a lock may be taken or free. So the
+steps of the thread that ticks are timed with the times of the other threads, then the other threads with its times, and so on
+until both agree.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from tickdisk.blame import Integers
 from tickdisk.predict.writing import Written
 
 _ROUNDS = 40
-"""Most times that a program is timed. If the last ones still differ, the last one counts."""
+"""Largest number of times that a program is timed. If the times of the last two rounds differ, those of the last one count."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Loop:
 
 
 def timed(written: Written, model: device.DeviceModel, loop: Loop) -> tuple[Integers, bool]:
-    """Computes when each step of a program is completed on a device, in ns. Also returns whether all rounds agree at the end."""
+    """Computes when each step of a program is completed on a device, in ns. Also returns whether the last two rounds agree."""
     moved_ns = np.zeros(max(written.starts_ns.size, 1), np.int64)
     held_ns = np.zeros(written.path.size, np.int64)
     for _ in range(_ROUNDS):
@@ -40,12 +41,14 @@ def timed(written: Written, model: device.DeviceModel, loop: Loop) -> tuple[Inte
 
 
 def _walked(written: Written, issued_ns: Integers, completed_ns: Integers, loop: Loop) -> tuple[Integers, Integers]:
-    """Lets the thread that ticks go its way once more, with the times of its requests and of the holders of its lock.
+    """Times the steps of the thread that ticks once more, with the times of its requests and of the holders of its lock.
 
     Returns for each tick how much later its timer ends than in the capture, and for each step how long it waits for others.
     """
-    starts, holders = written.starts_ns.tolist(), written.holding
-    held_from, held_until = np.sort(issued_ns[holders]), np.sort(completed_ns[holders])
+    starts = written.starts_ns.tolist()
+    holders = written.holding[np.argsort(issued_ns[written.holding], kind="stable")]
+    # Holds of several readers may overlap. The lock is free when all that began before have ended.
+    held_from, held_until = issued_ns[holders], np.maximum.accumulate(completed_ns[holders])
     lasted = completed_ns - issued_ns
     took = lasted[written.path].tolist()
     moved = [0] * max(len(starts), 1)

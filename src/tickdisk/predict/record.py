@@ -17,8 +17,10 @@ class Forecast(Record):
     serial_ratio: float
     """The same ratio by a rival: every request in a tick, or in an action, adds its longer latency to it. The other rival says
     that nothing changes, so that its ratio is 1."""
-    control_ratio: float
-    """The value that the method gives on the captured device, over the captured one. It is 1 if the method is right there."""
+    control_ratio: float | None
+    """The value of a tick gap that the method gives on the captured device, over the captured one. It is 1 if the method is right
+    there. It is null for an action: differences are added to captured latencies, and on the captured device they are 0 by
+    construction, which is no control."""
 
 
 class Prediction(Record):
@@ -39,11 +41,12 @@ class Prediction(Record):
     waits_followed: int
     """The number of waits for storage that were followed to requests of the device."""
     waits_kept: int
-    """The number of waits for storage without a request of the device. They keep their captured time."""
+    """The number of waits for storage without a request of the device. They take as long as in the capture."""
     unordered: int
     """The number of waits of one step for another that contradict the order of time and are left out. Lost events make some."""
     is_settled: bool
-    """Whether timers and locks agree with the times that come out of them. If not, the last of many rounds counts."""
+    """Whether the waits for timers and locks agree with the times that follow from them. If not, the last of many rounds
+    counts."""
     forecasts: tuple[Forecast, ...]
 
     @property

@@ -13,8 +13,8 @@ _COLUMNS = ("metric", "captured", "predicted", "ratio", "one after another", "co
 def screen(prediction: Prediction) -> Iterator[str]:
     """Yields the lines that explain a prediction."""
     yield (
-        f"{prediction.capture}: {prediction.server} ticked {prediction.ticks} times on the device {prediction.captured_device}, "
-        f"and this says how it would tick on {prediction.device}."
+        f"{prediction.capture}: {prediction.server} ticked {prediction.ticks} times on the device {prediction.captured_device}. "
+        f"The table says how it would tick, and answer its players, on {prediction.device}."
     )
     rows = [
         (
@@ -23,7 +23,7 @@ def screen(prediction: Prediction) -> Iterator[str]:
             f"{number(each.predicted_ms)} ms",
             number(each.ratio),
             number(each.serial_ratio),
-            number(each.control_ratio),
+            "" if each.control_ratio is None else number(each.control_ratio),
         )
         for each in prediction.forecasts
     ]
@@ -31,23 +31,24 @@ def screen(prediction: Prediction) -> Iterator[str]:
     for row in [_COLUMNS, *rows]:
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
     yield (
-        "The ratio is the predicted value over the captured one. The column `one after another` has the ratio by a rule that "
-        "adds the longer latency of every request, and the rule that nothing changes has the ratio 1."
+        "The ratio is the predicted value over the captured one. The column `one after another` has the ratio that comes out if "
+        "every request adds the time by which it takes longer. If nothing changed, the ratio would be 1."
     )
     yield _control(prediction)
     yield (
-        f"The prediction follows {prediction.waits_followed} waits for storage to requests of the device. "
-        f"{prediction.waits_kept} others have no such request and keep their captured time."
+        f"The requests of {prediction.waits_followed} waits for storage are known, and are timed on the other device. "
+        f"{prediction.waits_kept} other waits have no request of the device, and take as long as in the capture."
     )
     if prediction.unordered:
         yield f"{prediction.unordered} waits for other threads contradict the order of time, and are left out."
     if not prediction.is_settled:
-        yield "Timers and locks do not agree with the times that come out of them, so that the prediction is rough."
+        yield "The waits for timers and locks do not agree with the times that follow from them, so that the prediction is rough."
 
 
 def _control(prediction: Prediction) -> str:
-    worst = max((prediction.of(name) for name in (LONGEST, MEAN)), key=lambda each: abs(each.control_ratio - 1))
-    off = f"On the captured device the method gives the {_WORDS[worst.metric]} within {percent(abs(worst.control_ratio - 1))}"
+    errors = {name: abs((prediction.of(name).control_ratio or 0.0) - 1) for name in (LONGEST, MEAN)}
+    worst = max(errors, key=lambda name: errors[name])
+    off = f"The control is the captured device, on which the {_WORDS[worst]} comes out with an error of {percent(errors[worst])}"
     if prediction.is_valid:
-        return f"{off}, which is its control."
-    return f"{off}, and the control allows {percent(CONTROL)}, so the prediction is not valid; capture again on a quiet machine."
+        return f"{off}. Actions have no such control."
+    return f"{off}. The control allows {percent(CONTROL)}, so that the prediction is not valid; capture again on a quiet machine."

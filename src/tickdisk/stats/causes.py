@@ -254,6 +254,21 @@ class WrongTwinNotFound(Record):
         return f"the wrong twin was not found different either (ratio {interval(self.low, self.high)}), so nobody can tell"
 
 
+class NotSettled(Record):
+    """Predictions are the last of many rounds that do not agree, so that they may be far off."""
+
+    kind: Literal["not_settled"] = "not_settled"
+    n: int
+    """Number of such predictions."""
+    predictions: int
+    """Number of all predictions."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"{self.n} of {self.predictions} predictions did not settle"
+
+
 Obstacle = (
     TooFew
     | FewerThanPlanned
@@ -268,6 +283,7 @@ Obstacle = (
 )
 """A cause for which `verdict` can say nothing, or for which a test that succeeds decides nothing."""
 Cause = Annotated[
-    Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown | WrongTwinNotFound, Field(discriminator="kind")
+    Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown | WrongTwinNotFound | NotSettled,
+    Field(discriminator="kind"),
 ]
 """A cause for which a claim is not decided, as claims.json holds it."""

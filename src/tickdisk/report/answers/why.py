@@ -16,6 +16,7 @@ from tickdisk.stats import (
     NoInterval,
     NothingCaptured,
     NotMeasured,
+    NotSettled,
     NotShown,
     PointsNotJudged,
     StepsNotValid,
@@ -71,6 +72,8 @@ def clause(cause: Cause) -> str:  # noqa: C901, PLR0911, PLR0912 - one clause a 
             return "the disk is faster than the emulator can be"
         case WrongTwinNotFound():
             return "not even a wrong twin was found to differ"
+        case NotSettled():
+            return cause.sentence
         case Undecided() | NotShown():
             return f"{count_text(cause.n, cause.counted)} {'is' if cause.n == 1 else 'are'} too few to decide"
         case unknown:

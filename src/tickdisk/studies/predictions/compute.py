@@ -1,17 +1,18 @@
-"""Predicts the effects of slower disks from captured lives, and compares them with the effects in other lives."""
+"""Predicts the metrics of every server on slower disks from captured lives, and measures them in other lives."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from tickdisk import predict
+from tickdisk import predict, qos, stats
 from tickdisk.experiment import CAPTURED, PREDICTIONS
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
+from tickdisk.studies.predictions.score import Disk, Score
+from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import Runs
 
 METRICS: Mapping[str, tuple[str, str]] = {
@@ -21,6 +22,8 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "place_mean_ms": ("place", "mean latency of placing a block"),
 }
 """The metrics, each with its name in a prediction and in prose."""
+GAPS = ("gap_max_ms", "gap_mean_ms")
+"""The metrics for which the captured disk itself is the control of the method."""
 METHODS: Mapping[str, str] = {
     "predicted": "the prediction",
     "nothing": "nothing changes",
@@ -30,44 +33,24 @@ METHODS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Score:
-    """The errors of the predictions of one metric on one server."""
-
-    rows: pd.DataFrame
-    """One row per disk: arm, latency_ms, measured (ratio to the baseline, geometric mean over lives), lives, a column with the
-    ratio by each of `METHODS` (geometric mean over captures), and is_scored (whether the measured effect exceeds the margin)."""
-    margin: float
-
-    def errors(self, method: str) -> "pd.Series[float]":
-        """Returns by how much the ratio of a method is off on each disk that is scored, as a share of the measured ratio."""
-        scored = self.rows[self.rows["is_scored"]].dropna(subset=["measured", method])
-        return (scored[method] / scored["measured"] - 1).abs()
-
-    def median(self, method: str) -> float:
-        """Returns the median error of a method. NaN if no disk is scored."""
-        errors = self.errors(method)
-        return float(errors.median()) if len(errors) else float("nan")
-
-    @property
-    def quiet(self) -> pd.DataFrame:
-        """The disks on which the measured effect stays within the margin, and on which an alarm would be false."""
-        return self.rows[~self.rows["is_scored"]].dropna(subset=["measured", "predicted"])
-
-    @property
-    def alarms(self) -> int:
-        """Number of disks on which an effect beyond the margin was predicted and none was measured."""
-        return int((np.abs(np.log(self.quiet["predicted"])) > np.log(1 + self.margin)).sum())
-
-
-@dataclass(frozen=True)
 class Predicted:
     """The predictions and the measured effects of one server."""
 
     data: Runs
     predictions: Sequence[predict.Prediction]
-    """A prediction for each captured life and disk."""
-    scores: Mapping[str, Score]
-    """The errors, by metric."""
+    """A prediction for each slower disk from each captured life that was played to its end."""
+    not_played: int
+    """Number of captured lives in which the server ended by itself, or the clients were short of processor time."""
+    held_out: Mapping[str, Score]
+    """The errors by metric, on the disks that were not known when the rules of the prediction were found."""
+    seen: Mapping[str, Score]
+    """The same on the disks that were known then."""
+    again: Mapping[str, stats.Contrast]
+    """The ratio of the repeated baseline to the baseline, by metric (A/A)."""
+    verdicts: Mapping[str, stats.Verdict]
+    """The verdicts on `again`."""
+    plan: stats.DecisionPlan
+    """Rules of the decision, which counts lives."""
     lives: int
     """Number of lives with which the predictions are compared."""
 
@@ -77,14 +60,19 @@ class Predicted:
         return self.data.manifests[0].server.title
 
     @property
-    def captures(self) -> int:
-        """Number of captured lives."""
-        return len({each.capture for each in self.predictions})
+    def invalid(self) -> int:
+        """Number of captured lives whose gaps the method does not give back. They do not count."""
+        return len({each.capture for each in self.predictions if not each.is_valid})
 
     @property
-    def invalid(self) -> int:
-        """Number of captured lives whose gaps the method does not give back. They are left out."""
-        return len({each.capture for each in self.predictions if not each.is_valid})
+    def captures(self) -> int:
+        """Number of captured lives that count."""
+        return len({each.capture for each in self.predictions if each.is_valid})
+
+    @property
+    def scores(self) -> Mapping[str, Mapping[str, Score]]:
+        """The errors by metric on both groups of disks, by words for a group."""
+        return {"held out": self.held_out, "seen": self.seen}
 
 
 @dataclass(frozen=True)
@@ -121,56 +109,119 @@ def compute(plan: str, *, runs: str, margin: float | None, seed: int | None) -> 
 
 
 def _server(data: Runs, margin: float) -> Predicted:
-    arms = [data.role("null"), *(arm.arm for arm in data.arms if arm.role == "dose")]
+    plan = decide_by(data.decision, data.asked(PREDICTIONS).blocks, margin)
+    arms = {arm.arm: arm.role == "held_out" for arm in data.arms if arm.role in ("dose", "held_out")}
+    made, not_played = _made(data, list(arms))
+    effects, lives = _measured(data, plan)
+    verdicts = _verdicts(data, effects, plan)
+    held_out, seen = (
+        {
+            metric: Score(
+                [
+                    Disk(
+                        arm,
+                        data.latency_ms(arm),
+                        effects[metric][arm],
+                        verdicts[metric][arm],
+                        _ratios(made[arm], METRICS[metric][0]),
+                        sum(each.is_valid and not each.is_settled for each in made[arm]),
+                        margin,
+                    )
+                    for arm, is_other in arms.items()
+                    if is_other == is_held_out
+                ]
+            )
+            for metric in METRICS
+        }
+        for is_held_out in (True, False)
+    )
+    null = data.role("null")
+    return Predicted(
+        data=data,
+        predictions=[each for own in made.values() for each in own],
+        not_played=not_played,
+        held_out=held_out,
+        seen=seen,
+        again={metric: own[null] for metric, own in effects.items()},
+        verdicts={metric: own[null] for metric, own in verdicts.items()},
+        plan=plan,
+        lives=lives,
+    )
+
+
+def _made(data: Runs, arms: Sequence[str]) -> tuple[dict[str, list[predict.Prediction]], int]:
+    """Returns the predictions for each disk, and the number of captured lives that were not played to their end."""
     made: dict[str, list[predict.Prediction]] = {arm: [] for arm in arms}
+    tau_ns, not_played = data.design(PREDICTIONS).tau_ns, 0
     for manifest, folder in zip(data.manifests, data.folders, strict=True):
+        life = manifest.lives[CAPTURED]
+        if life.ended is not None or life.not_valid:
+            not_played += 1
+            continue
         captured = predict.load_captured(folder / CAPTURED)
         for arm in arms:
-            made[arm].append(predict.predict(captured, manifest.models[arm], f"{manifest.hash} {CAPTURED}"))
-    measured, lives = _measured(data, arms)
-    scores = {metric: _score(data, metric, made, measured[metric], margin) for metric in METRICS}
-    return Predicted(data, [each for own in made.values() for each in own], scores, lives)
+            made[arm].append(predict.predict(captured, manifest.models[arm], f"{manifest.hash} {CAPTURED}", tau_ns=tau_ns))
+    return made, not_played
 
 
-def _measured(data: Runs, arms: Sequence[str]) -> tuple[dict[str, pd.DataFrame], int]:
-    """Returns for each metric the ratios of the disks to the baseline, one row per life, and the number of lives.
-
-    A life without the metric in both epochs has no ratio.
-    """
-    tau_ns, baseline = data.design(PREDICTIONS).tau_ns, data.role("baseline")
-    tables = [life.epoch_rows(tau_ns).assign(life=number) for number, life in enumerate(data.lives()) if life.name != CAPTURED]
+def _measured(data: Runs, plan: stats.DecisionPlan) -> tuple[dict[str, dict[str, stats.Contrast]], int]:
+    """Returns for each metric and arm the ratio to the baseline over lives, and the number of lives."""
+    tables = [life.epoch_rows(data.design(PREDICTIONS).tau_ns) for life in data.lives() if life.name != CAPTURED]
     rows = pd.concat(tables)
-    found = {}
+    arms = [arm.arm for arm in data.arms if arm.arm != CAPTURED]
+    found: dict[str, dict[str, stats.Contrast]] = {}
     for metric in METRICS:
-        values = rows.pivot_table(index="life", columns="arm", values=metric).reindex(columns=[baseline, *arms])
-        found[metric] = values[arms].div(values[baseline], axis=0)
+        logs = qos.contrasts_by_life(rows, metric, baseline=data.role("baseline"), null=data.role("null"))
+        found[metric] = {
+            arm: stats.contrast(logs.get(arm, pd.Series(dtype=float)), margin=plan.margin, alpha=plan.alpha) for arm in arms
+        }
     return found, len(tables)
 
 
-def _score(
-    data: Runs, metric: str, made: Mapping[str, Sequence[predict.Prediction]], measured: pd.DataFrame, margin: float
-) -> Score:
-    rows = []
-    for arm, predictions in made.items():
-        own = [each for each in predictions if each.is_valid and METRICS[metric][0] in {one.metric for one in each.forecasts}]
-        forecasts = [each.of(METRICS[metric][0]) for each in own]
-        ratio = _mean(measured[arm])
-        rows.append(
-            {
-                "arm": arm,
-                "latency_ms": data.latency_ms(arm),
-                "measured": ratio,
-                "lives": int(measured[arm].notna().sum()),
-                "predicted": _mean(pd.Series([each.ratio for each in forecasts], dtype=float)),
-                "nothing": 1.0,
-                "serial": _mean(pd.Series([each.serial_ratio for each in forecasts], dtype=float)),
-                "is_scored": bool(np.isfinite(ratio) and abs(np.log(ratio)) > np.log(1 + margin)),
-            }
+def _verdicts(
+    data: Runs, effects: Mapping[str, Mapping[str, stats.Contrast]], plan: stats.DecisionPlan
+) -> dict[str, dict[str, stats.Verdict]]:
+    """Returns the verdicts on the measured ratios by metric and arm. The repeated baselines of all metrics are one family."""
+    saturated, unreached, null = data.not_valid(), data.unreached(), data.role("null")
+    always = [*saturated.get(data.role("baseline"), ()), *saturated.get(null, ())]
+    p, p_equivalent = (
+        stats.adjusted([getattr(effects[metric][null], test) for metric in METRICS], "confirmatory").tolist()
+        for test in ("p", "p_equivalent")
+    )
+    found: dict[str, dict[str, stats.Verdict]] = {}
+    for number, metric in enumerate(METRICS):
+        again = stats.verdict(
+            effects[metric][null],
+            plan,
+            family="control",
+            obstacles=always,
+            unreached=unreached.get(null, 0),
+            p=p[number],
+            p_equivalent=p_equivalent[number],
         )
-    return Score(pd.DataFrame(rows), margin)
+        cause = stats.judge_quiet("null", effects[metric][null], again)
+        found[metric] = {null: again}
+        for arm in (arm for arm in effects[metric] if arm not in (null, data.role("baseline"))):
+            effect = effects[metric][arm]
+            # With too few lives, the control has too few as well, and the cause need not be given twice.
+            failed = [cause] if isinstance(cause, stats.ControlFailed) and effect.n >= plan.minimum else []
+            found[metric][arm] = stats.verdict(
+                effect,
+                plan,
+                obstacles=[*always, *saturated.get(arm, ()), *failed],
+                undecided=[cause] if isinstance(cause, stats.ControlUndecided) else [],
+                unreached=unreached.get(arm, 0),
+            )
+    return found
 
 
-def _mean(ratios: "pd.Series[float]") -> float:
-    """Returns the geometric mean of the ratios that are known. NaN if there is none."""
-    known = ratios.dropna()
-    return float(np.exp(np.log(known).mean())) if len(known) else float("nan")
+def _ratios(predictions: Sequence[predict.Prediction], metric: str) -> pd.DataFrame:
+    """Returns the rows of `Disk.ratios`. A captured life without the metric has none."""
+    rows = {
+        each.capture: {"predicted": forecast.ratio, "nothing": 1.0, "serial": forecast.serial_ratio}
+        for each in predictions
+        if each.is_valid
+        for forecast in each.forecasts
+        if forecast.metric == metric
+    }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(METHODS), dtype=float)

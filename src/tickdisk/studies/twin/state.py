@@ -64,5 +64,5 @@ def _state_metric(statement: Statement, results: Results, compared: Compared) ->
 
 def _told(causes: tuple[stats.Cause, ...]) -> list[stats.Obstacle | stats.WrongTwinNotFound | stats.Undecided]:
     """Returns the causes that have a sentence, which are all that this study makes."""
-    silent = (stats.PointsNotJudged, stats.LivesFailed, stats.NotShown, stats.NotMeasured)
+    silent = (stats.PointsNotJudged, stats.LivesFailed, stats.NotShown, stats.NotMeasured, stats.NotSettled)
     return [cause for cause in causes if not isinstance(cause, silent)]
