@@ -14,8 +14,6 @@ from tickdisk.studies.changes.state import state_losses
 from tickdisk.studies.statement import Statement
 
 S = 1_000_000_000
-MONTHS_NS = 2**53
-"""As floats, times after so long an uptime would lose nanoseconds."""
 Edit = tuple[float, str | None]
 """The time in s at which a block was acknowledged, and what was seen there after the cut."""
 
@@ -23,7 +21,7 @@ Edit = tuple[float, str | None]
 def cut(number: int, at_s: float | None, outcome: str, share: float, **values: Any) -> dict[str, Any]:
     """Returns a row of the cuts table. Cuts come 1 ms after their planned times, unless `values` say otherwise."""
     late_ns = None if at_s is None else values.pop("late_ns", 1_000_000)
-    cut_ns = None if at_s is None else MONTHS_NS + round(at_s * S)
+    cut_ns = None if at_s is None else round(at_s * S)
     row = {"cut": number, "cut_ns": cut_ns, "late_ns": late_ns, "due_ns": 0, "keep_share": share, "outcome": outcome}
     return row | {"tries": 1, "absent": 0, "detail": ""} | values
 
@@ -32,7 +30,7 @@ def remains(edits: dict[int, list[Edit]]) -> pd.DataFrame:
     """Returns the remains table of a life with edits before each cut."""
     rows = [
         {"cut": number, "player": "p000", "x": place, "y": 1, "z": 2, "issued_ns": 0, "seen": seen}
-        | {"acknowledged_ns": MONTHS_NS + round(at_s * S)}
+        | {"acknowledged_ns": round(at_s * S)}
         for number, own in edits.items()
         for place, (at_s, seen) in enumerate(own)
     ]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
 PLANNED = PlannedLife("cut_unchanged", "ssd", 7, 9.0, (), cuts_s=(1.0, 2.0, 3.0), keep_shares=(0.0, 0.5, 0.5))
+BASE_NS = 2**53 + 1
+"""As floats, times after so long an uptime would lose nanoseconds."""
 LIMIT_S = 10
 ENDED = {"epoch": 0, "arm": "ssd", "at_ns": 10_500, "said": "no space"}
 Play = Callable[..., tuple[list[dict[str, Any]], list[dict[str, Any]]]]
@@ -77,7 +79,9 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     """Recovers from cuts with known outcomes, and returns the rows of the tables of cuts and of remains."""
 
     def played(outcomes: dict[int, list[Recovered]], record: PlayedLife) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        cuts = [TakenCut(number, 9_000, (image(tmp_path / f"{number}", 10_000 + number),)) for number in outcomes]
+        cuts = [
+            TakenCut(number, BASE_NS + 9_000, (image(tmp_path / f"{number}", BASE_NS + 10_000 + number),)) for number in outcomes
+        ]
         running, first = [], threading.Event()
 
         def recovered(_: object, ports: "SimpleQueue[int]", cut: TakenCut, __: object, logs: Path) -> Recovered:
@@ -96,7 +100,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
             [
                 {"player": "p0", "action": "place", "due_ns": 1, "issued_ns": 1, "completed_ns": done_ns, "outcome": "completed"}
                 | {"detail": "", "x": x, "y": 2, "z": 3, "seen": None}
-                for x, done_ns in enumerate((9_999, 10_000, 10_001))
+                for x, done_ns in enumerate(BASE_NS + at_ns for at_ns in (9_999, 10_000, 10_001))
             ]
         )
         table.write("actions", tmp_path / "actions.parquet", actions)
@@ -106,7 +110,10 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         recover.recover_all(cast("Any", stage), cuts, record)
         assert not [cut for cut in cuts if cut.images[0].path.exists()], "no image stays"
         found = [table.read(name, tmp_path / f"{name}.parquet") for name in ("cuts", "remains")]
-        return tuple(frame.astype(object).where(frame.notna(), None).to_dict("records") for frame in found)  # type: ignore[return-value]
+        return tuple(
+            [{name: None if pd.isna(value) else value for name, value in row.items()} for row in frame.to_dict("records")]
+            for frame in found
+        )  # type: ignore[return-value]
 
     return played
 
@@ -132,7 +139,7 @@ def test_a_server_that_does_not_start_is_tried_once_more_alone_and_others_are_no
         ("not_mounted", 1, 0),
     ]
     assert [(row["due_ns"], row["cut_ns"], row["late_ns"], row["apart_ns"]) for row in cuts] == [
-        (9_000, 10_000 + number, 1_000 + number, None) for number in range(3)
+        (BASE_NS + 9_000, BASE_NS + 10_000 + number, 1_000 + number, None) for number in range(3)
     ]
     assert [row["keep_share"] for row in cuts] == [0.0, 0.5, 0.5]
     # Block 2 was acknowledged after the first cut, and blocks 0 and 1 before it.
@@ -141,14 +148,14 @@ def test_a_server_that_does_not_start_is_tried_once_more_alone_and_others_are_no
 
 
 def test_cuts_after_the_end_of_a_server_have_rows(play: Play) -> None:
-    ended = record(ended=ENDED, started_ns=2**53 + 1)
+    ended = record(ended=ENDED, started_ns=BASE_NS)
     cuts, remains = play({0: [Recovered(CutOutcome.OPENED, "", looks("placed", "placed"))]}, ended)
     assert [(row["cut"], row["outcome"], row["tries"], row["cut_ns"]) for row in cuts] == [
-        (0, "opened", 1, 10_000),
+        (0, "opened", 1, BASE_NS + 10_000),
         (1, "server_had_ended", 0, None),
         (2, "server_had_ended", 0, None),
     ]
-    assert [row["due_ns"] for row in cuts[1:]] == [2**53 + 1 + 2 * 10**9, 2**53 + 1 + 3 * 10**9]
+    assert [row["due_ns"] for row in cuts[1:]] == [BASE_NS + 2 * 10**9, BASE_NS + 3 * 10**9]
     assert [row["detail"] for row in cuts[1:]] == ["no space"] * 2
     assert len(remains) == 2
 

@@ -124,7 +124,7 @@ def _of_life(block: int, made: pd.DataFrame, remains: pd.DataFrame) -> pd.DataFr
     """Returns the rows of `Losses.cuts` of one life."""
     answered = remains["seen"].notna()
     found = remains.assign(gone=answered & (remains["seen"] != player.PLACED), not_seen=~answered)
-    first_ns = found["acknowledged_ns"].astype("Int64").where(found["gone"]).groupby(found["cut"]).min()
+    first_ns = found["acknowledged_ns"].where(found["gone"]).groupby(found["cut"]).min()
     counts = found.groupby("cut").agg(edits=("cut", "size"), lost=("gone", "sum"), not_seen=("not_seen", "sum"))
     rows = made[[*_OF_LIFE, "cut_ns"]].merge(counts.assign(first_ns=first_ns), how="left", left_on="cut", right_index=True)
     rows["edits"] = rows["edits"].fillna(0).astype(int)
