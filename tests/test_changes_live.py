@@ -79,16 +79,3 @@ def test_a_server_that_waits_for_its_disk_loses_what_came_after_its_last_save(
     assert (tmp_path / "life/raw/device_apart.log.zst").exists() == is_apart
     if is_apart:
         assert (cuts["apart_ns"] < 20e6).all(), "both images are of one moment"
-
-
-@for_release
-def test_a_server_that_never_waits_loses_every_edit_of_a_short_life(
-    small_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Linux writes what nobody waits for after 30 s, so that no edit is on the disk here, unlike above."""
-    monkeypatch.chdir(small_project)
-    cut_life("sqlite_synchronous_0", tmp_path / "life")
-    cuts, remains = tables(tmp_path / "life")
-    assert cuts["outcome"].tolist() == ["opened"] * 2, cuts["detail"].tolist()
-    assert len(remains) > 5
-    assert set(remains["seen"]) == {"air"}
