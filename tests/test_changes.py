@@ -1,7 +1,6 @@
 """Changes of a server: the plan, and the analysis of lives with a known gain of a change and a known loss of a power cut."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 from simulated_runs import BASE_MS, DELAY_MS, SECOND, cells_of, config_of, write_runs
 
-from tickdisk import server, stats
+from tickdisk import server
 from tickdisk.config import Cell, Config, arms_of_run, load_arms, load_config
 from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, STUDIES, UNCHANGED, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
@@ -19,7 +18,6 @@ from tickdisk.project.project import left_out
 from tickdisk.server import place_apart
 from tickdisk.studies import changes
 from tickdisk.studies.changes.compute import LONGEST, METRICS, Results
-from tickdisk.studies.changes.lost import losses_of
 from tickdisk.studies.study import Study
 
 SLOW_MS = 150.0
@@ -52,7 +50,9 @@ def cuts_of(life: PlannedLife, name: str) -> dict[str, pd.DataFrame]:
         cut_ns = round((due_s + 1) * SECOND)
         is_open = not (name == "sqlite_synchronous_0" and number == 0)
         outcome = "opened" if is_open else "no_player"
-        cuts.append({"cut": number, "cut_ns": cut_ns, "pages_dropped": 5, "pages_kept": 0, "outcome": outcome, "detail": ""})
+        row = {"cut": number, "due_ns": cut_ns - 3_000_000, "cut_ns": cut_ns, "late_ns": 3_000_000, "outcome": outcome}
+        row |= {"keep_share": life.keep_shares[number], "pages_dropped": 5, "pages_kept": 0}
+        cuts.append(row | {"tries": 1, "absent": 0, "detail": ""})
         for place in range(40):
             ago_ns = round(place * SECOND / 4)
             seen = ("placed" if ago_ns > LOST_S[name] * SECOND else "air") if is_open else None
@@ -139,6 +139,13 @@ def test_thirty_power_cuts_fall_anywhere_in_a_save_period_after_linux_has_writte
         # Ten draws in a tenth each would be too even for chance; a Kolmogorov distance of 0.3 has p = 0.006.
         assert np.abs(np.sort(phases) - (np.arange(30) + 0.5) / 30).max() < 0.3
         assert all(life.save_period_s == pytest.approx(period_s) for life in lives)
+        assert all(due_s < life.epochs[0].end_s for life in lives for due_s in life.cuts_s), "no cut comes too late to be made"
+
+
+def test_half_of_the_power_cuts_of_a_life_keep_half_of_what_was_not_flushed() -> None:
+    lives = [life for cell in planned() for life in cell.lives if life.cuts_s]
+    assert {tuple(sorted(life.keep_shares)) for life in lives} == {(0.0,) * 5 + (0.5,) * 5}
+    assert len({life.keep_shares for life in lives}) > 1, "which ones is drawn"
 
 
 def test_the_study_runs_alone() -> None:
@@ -277,6 +284,7 @@ def test_a_power_cut_loses_the_known_time_and_edits(known: Study[Results]) -> No
         opened = 30 - 3 * (name == "sqlite_synchronous_0")
         assert facts[f"changes.{part}.opened.{name}"].value == opened
         assert facts[f"changes.{part}.lost_edits.{name}"].value == opened * (4 * seconds + 1), "an edit at the cut is lost, too"
+        assert facts[f"changes.{part}.opened_dropped.{name}"].n == facts[f"changes.{part}.opened_reordered.{name}"].n == 15
     assert verdicts(known)["luanti.opens.unchanged"] == "kept"
     assert verdicts(known)["luanti.opens.sqlite_synchronous_0"] == "missed"
     share = facts["changes.luanti.opened_share.sqlite_synchronous_0"]
@@ -364,15 +372,6 @@ def test_a_server_that_ended_before_the_first_epoch_is_counted_and_no_claim_lack
         assert ("in 1 more the server ended" in shown) == (count == 7)
     for _, name in lives:
         assert study.statement.facts[f"changes.luanti.slow_ended.{name}"].value == 1
-
-
-def test_cuts_after_the_end_of_a_server_are_planned_and_not_made(known: Study[Results]) -> None:
-    lost = known.results.servers[0].losses[UNCHANGED]
-    assert (lost.planned, len(lost.cuts), lost.unseen) == (30, 30, 0)
-    life = next(life for life in known.results.servers[0].data.lives() if life.name == f"{CUT}{UNCHANGED}")
-    more = replace(life, planned=replace(life.planned, cuts_s=(*life.planned.cuts_s, 99.0)))
-    later = losses_of([more], (UNCHANGED,), stats.ALPHA)[UNCHANGED]
-    assert (later.planned, len(later.cuts)) == (11, 10)
 
 
 def test_the_figure_and_the_tables_have_every_change(known: Study[Results]) -> None:

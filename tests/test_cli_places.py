@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import BIN, ROOT
-from test_bad_input import one_sentence, run
+from test_bad_input import run
 from typer.testing import CliRunner
 
 from tickdisk import cli

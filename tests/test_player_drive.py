@@ -58,14 +58,15 @@ def test_actions_keep_every_nanosecond_and_fit_the_table(tmp_path: Path) -> None
 
 def test_actions_say_where_an_edit_was_and_what_a_look_saw(tmp_path: Path) -> None:
     failed = LOOK | {"due_ns": 7, "outcome": "failed", "completed_ns": None, "seen": None}
+    refused = failed | {"due_ns": 8, "seen": drive.REFUSED}
     place = LOOK | {"due_ns": 4, "action": "place", "seen": None}
-    actions = drive.read_actions(lines(tmp_path / "a.jsonl", failed, LOOK, RECORD | {"due_ns": 6}, place), expected=4)
+    actions = drive.read_actions(lines(tmp_path / "a.jsonl", failed, LOOK, RECORD | {"due_ns": 6}, place, refused), expected=5)
     table.write("actions", tmp_path / "a.parquet", actions)
     for read in (actions, table.read("actions", tmp_path / "a.parquet")):
-        assert read["x"].fillna(0).tolist() == [-1, -1, 0, -1]
+        assert read["x"].fillna(0).tolist() == [-1, -1, 0, -1, -1]
         assert read["z"].dtype == "Int64"
-        assert read["seen"].isna().tolist() == [True, False, True, True]
-        assert read["seen"][1] == "air"
+        assert read["seen"].isna().tolist() == [True, False, True, True, False]
+        assert (read["seen"][1], read["seen"][4]) == ("air", "refused")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,9 @@ def test_actions_say_where_an_edit_was_and_what_a_look_saw(tmp_path: Path) -> No
         (LOOK | {"seen": None}, "line 2"),
         (LOOK | {"y": 0.5}, "line 2"),
         (LOOK | {"outcome": "failed", "completed_ns": None}, "line 2"),
+        (LOOK | {"seen": "refused"}, "line 2"),
+        (LOOK | {"outcome": "timed_out", "completed_ns": None, "seen": "refused"}, "line 2"),
+        ({"outcome": "failed", "completed_ns": None, "seen": "refused"}, "line 2"),
     ],
 )
 def test_damaged_records_are_counted(tmp_path: Path, bad: dict[str, Any], says: str) -> None:

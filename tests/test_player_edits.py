@@ -215,4 +215,4 @@ def test_towers_are_built_and_seen_by_others_after_a_stop(kind: str, tmp_path: P
     assert set(found["seen"].tolist()[len(positions) : -1]) == {player.AIR}
     # Where no terrain is stored, a look fails and does not say air.
     nowhere = seen[seen["action"] == "look"].iloc[-1]
-    assert (nowhere["outcome"], nowhere["x"]) == ("failed", 20_000), nowhere["detail"]
+    assert (nowhere["outcome"], nowhere["seen"], nowhere["x"]) == ("failed", player.REFUSED, 20_000), nowhere["detail"]

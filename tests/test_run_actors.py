@@ -93,13 +93,19 @@ def test_what_fails_because_the_server_has_ended_is_told_so(tmp_path: Path) -> N
 
 
 def test_an_instrument_that_fails_spoils_the_life_and_the_emulator_is_named_where_it_is_the_cause() -> None:
-    def fail(disk: Disk | None) -> None:
-        with instruments(cast("Any", disk)):
+    def fail(disks: list[Disk]) -> None:
+        with instruments(*cast("Any", disks)):
             raise TickdiskError("the log is damaged")
 
-    for disk, said in ((None, "the log is damaged"), (Disk(True), "the log is damaged"), (Disk(False), "emulator ended")):
+    for alive, said in (
+        ([], "the log is damaged"),
+        ([True], "the log is damaged"),
+        ([True, True], "the log is damaged"),
+        ([False], "emulator ended"),
+        ([True, False], "emulator ended"),
+    ):
         with pytest.raises(InstrumentError, match=said):
-            fail(disk)
+            fail([Disk(each) for each in alive])
 
 
 def test_players_that_end_before_the_life_does_spoil_it_even_with_exit_code_0(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_a_good_life_is_kept_and_nothing_is_told() -> None:
         ({"requests": 0}, "the device saw no request"),
         (SAW_NOTHING, "the capture saw no request, and the device did"),
         (disk(log_overflow=3), "lost 3 requests"),
+        ({"device_apart": disk(log_overflow=4)["device"]}, "lost 4 requests"),
         (disk(arrivals_lack="no BPF"), "the kernel said otherwise when requests arrive (no BPF)"),
         ({"calibrated_lack": "no BPF"}, "now it says so"),
     ],

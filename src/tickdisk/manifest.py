@@ -4,6 +4,7 @@ Whoever runs the cell or the capture writes the file, and the analysis reads it.
 rooms that make them.
 """
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,23 @@ from tickdisk.trace import CaptureSummary
 
 MANIFEST, CAPTURE = "manifest.json", "capture.json"
 """Names of the files in the run folder of a cell, which is whole if it has one, and in the folder of a capture."""
+
+
+class CutOutcome(StrEnum):
+    """The outcome of a planned power cut, as in the column `outcome` of the cuts table."""
+
+    OPENED = "opened"
+    """The server started again, and players joined and looked to the end."""
+    NOT_MOUNTED = "not_mounted"
+    """The file system of a device did not recover."""
+    NOT_STARTED = "not_started"
+    """The server did not start."""
+    NO_PLAYER = "no_player"
+    """No player could join."""
+    ENDED = "ended"
+    """The server ended by itself while players looked."""
+    SERVER_HAD_ENDED = "server_had_ended"
+    """The server of the life had ended by itself before the time of the cut, which was therefore not made."""
 
 
 class Capture(CaptureSummary):
@@ -121,6 +139,8 @@ class PlayedLife(Record):
     """The status of the clients at the end."""
     device: EmulatorStatus | DeviceStatus
     """The status of the device at the end. A real disk has none of the keys that only an emulator knows."""
+    device_apart: EmulatorStatus | DeviceStatus | None = Field(default=None, exclude_if=lambda status: status is None)
+    """The status of the other device at the end. The key is absent in a life with one device."""
     calibrated_lack: str
     """The reason for which the kernel did not tell arrivals during calibration; empty if it told them."""
     file_system: str | None

@@ -57,8 +57,9 @@ _ACTIONS = table_entry(
         "y": "The same, upwards.",
         "z": "The same, along z.",
         "seen": (
-            "The block that a look saw: placed (a block of the kind that players place), air or other. It is null for other "
-            "actions, and for a look that was not completed."
+            "The answer to a look: placed (a block of the kind that players place), air, other (another block), or refused "
+            "(the server has no terrain there or cannot read it, and the look failed). It is null for other actions, and for "
+            "a look that the server did not answer."
         ),
     },
 )
@@ -137,7 +138,8 @@ _LOAD = table_entry(
     {
         "monotonic_ns": "The time of the reading.",
         "process": (
-            "The process: server, tick thread, players, emulator, capture or block trace. The tick thread is part of the server."
+            "The process: server, tick thread, players, emulator, emulator_apart (that of the other device, in a life with two), "
+            "capture or block trace. The tick thread is part of the server."
         ),
         "cpu_ns": "The processor time that the process had used since it started.",
     },
@@ -235,17 +237,28 @@ _CUTS = table_entry(
     SCHEMAS["cuts"],
     {
         "cut": "The number of the power cut; the first of a server life is 0.",
-        "cut_ns": "The time of the power cut. A server may have answered players until then.",
-        "pages_dropped": "The number of versions of pages of 4 KiB that were not flushed and are lost.",
-        "pages_kept": "The number of unflushed versions of pages that survived.",
+        "due_ns": "The time at which the plan wants the power cut.",
+        "cut_ns": (
+            "The time of the power cut. A server may have answered players until then. It is null if the server had ended before."
+        ),
+        "late_ns": "The time from the planned to the actual cut. It is null if the server had ended before.",
+        "apart_ns": "The time between the images of the two devices of the life. It is null for one device.",
+        "keep_share": "The share of unflushed versions of pages that were to survive, each of them drawn at random.",
+        "pages_dropped": (
+            "The number of versions of pages of 4 KiB that were not flushed and are lost. It is null if the server had ended "
+            "before."
+        ),
+        "pages_kept": "The number of unflushed versions of pages that survived. It is null if the server had ended before.",
         "outcome": (
             "The outcome of the cut: opened (a server started, and players joined and looked to the end), not_mounted (a file "
-            "system did not recover), not_started (the server did not start), no_player (no player could join), or ended (the "
-            "server ended by itself while players looked)."
+            "system did not recover), not_started (the server did not start), no_player (no player could join), ended (the "
+            "server ended by itself while players looked), or server_had_ended (the server had ended by itself before the cut)."
         ),
-        "detail": "The words of what failed. It is empty if the world opened.",
+        "tries": "The number of tries to start a server. It is 0 if the server of the life had ended before the cut.",
+        "absent": "The number of players who were to look and could not join.",
+        "detail": "The words of what failed, also of players who could not join. It is empty if nothing failed.",
     },
-    {"pages_dropped": "versions", "pages_kept": "versions"},
+    {"keep_share": "share", "pages_dropped": "versions", "pages_kept": "versions", "tries": "tries", "absent": "players"},
 )
 
 _REMAINS = table_entry(
@@ -262,8 +275,9 @@ _REMAINS = table_entry(
         "issued_ns": "The time at which the client asked for the block.",
         "acknowledged_ns": "The time at which the answer of the server arrived at the client.",
         "seen": (
-            "The block that a player saw there after the cut: placed (the block is still there), air or other. It is null if the "
-            "world did not open, or if the look was not answered."
+            "The answer to a look of a player after the cut: placed (the block is still there), air, other, or refused (the "
+            "server has no terrain there or cannot read it). It is null if the world did not open, or if neither the look of "
+            "this player nor that of another one was answered."
         ),
     },
 )
@@ -311,7 +325,7 @@ _LOGS = Entry(
 SECTION = Section(
     "A server life",
     "The folder of a cell holds a folder for each of its server lives. Besides the files below, `raw` holds the "
-    "output of the tick probe, of the clients, of the device, of the server and of a capture as these programs "
+    "output of the tick probe, of the clients, of each device, of the server and of a capture as these programs "
     "wrote it, compressed with zstd.",
     (
         _TICKS,

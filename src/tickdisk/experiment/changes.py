@@ -12,6 +12,8 @@ UNCHANGED, AGAIN, DELAYED = "unchanged", "unchanged_again", "delayed"
 """Names of the lives without a change: the reference, the same again (A/A), and one with known delays on the slow device."""
 CUT = "cut_"
 """Beginning of the names of the lives in which images of power cuts are taken."""
+KEPT_SHARE = 0.5
+"""Share of the unflushed pages that survives half of the power cuts of a life. None survives the others."""
 SAVE_PERIODS = {"rare_saves": 3.0}
 """Changes of the time between two periodic saves, as a multiple of the usual one."""
 
@@ -38,7 +40,8 @@ class Changes(Roaming):
     cut_lives: Annotated[int, Field(ge=0)] = 0
     """Number of blocks that also have a life with power cuts for each change, and one without a change."""
     cuts: Annotated[int, Field(ge=0)] = 10
-    """Number of power cuts in such a life, at random times in one save period."""
+    """Number of power cuts in such a life, at random times in one save period. After half of them, drawn at random, half of the
+    unflushed pages are on the disk, as if it had written them in another order."""
     cut_hold_s: Seconds = 35.0
     """Time from the warm-up to that save period. Linux writes what a program left to it after 30 s, and looks every 5 s, so that
     the loss would still grow before."""
@@ -102,7 +105,10 @@ def _cut(block: Block[Changes], name: str, arms: Mapping[str, str]) -> PlannedLi
     _, period_s = design.periods_s(name)
     first_s = design.warm_up_s + design.cut_hold_s
     end_s = first_s + period_s
-    times_s = sorted(block.rng(f"cuts {name}", block.number).uniform(first_s, end_s, design.cuts).round(3).tolist())
+    # A time is rounded to ms, and no cut comes at the end of the epoch, when none is made any more.
+    times_s = sorted(block.rng(f"cuts {name}", block.number).uniform(first_s, end_s - 0.001, design.cuts).round(3).tolist())
+    shares = [KEPT_SHARE if number % 2 else 0.0 for number in range(design.cuts)]
+    kept = block.rng(f"kept {name}", block.number).permutation(shares).tolist()
     return PlannedLife(
         f"{CUT}{name}",
         slow,
@@ -111,6 +117,7 @@ def _cut(block: Block[Changes], name: str, arms: Mapping[str, str]) -> PlannedLi
         (Epoch(slow, design.warm_up_s, design.warm_up_s, end_s),),
         change=_change(name),
         cuts_s=tuple(times_s),
+        keep_shares=tuple(kept),
         save_period_s=period_s,
     )
 

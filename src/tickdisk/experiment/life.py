@@ -64,6 +64,8 @@ class PlannedLife:
     """The change of the server in the life. The key is absent without one."""
     cuts_s: Annotated[tuple[float, ...], Field(exclude_if=lambda cuts_s: not cuts_s)] = ()
     """Times from the start of the player trace at which images of a power cut are taken. The key is absent without them."""
+    keep_shares: Annotated[tuple[float, ...], Field(exclude_if=lambda shares: not shares)] = ()
+    """For each of these power cuts the share of unflushed pages that survives. The key is absent without power cuts."""
     save_period_s: Annotated[float | None, Unit("s"), Field(exclude_if=lambda period_s: period_s is None)] = None
     """Time between two periodic saves, if the life has one of its own. Otherwise the design has it, and the key is absent."""
 

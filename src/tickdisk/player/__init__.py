@@ -7,7 +7,7 @@ acknowledged, and in a later life players can look whether they are still there 
 """
 
 from tickdisk.player.behaviour import BEHAVIOURS, Acts
-from tickdisk.player.drive import ACTIONS, AIR, OTHER, PLACED, STATUS, TIMEOUT_S, binary, read_actions, start_players
+from tickdisk.player.drive import ACTIONS, AIR, OTHER, PLACED, REFUSED, STATUS, TIMEOUT_S, binary, read_actions, start_players
 from tickdisk.player.edits import look_around, looks, placed_blocks
 from tickdisk.player.explore import Phase
 from tickdisk.player.status import ClientStatus, read_status
@@ -19,6 +19,7 @@ __all__ = [
     "BEHAVIOURS",
     "OTHER",
     "PLACED",
+    "REFUSED",
     "STATUS",
     "TIMEOUT_S",
     "Acts",

@@ -20,8 +20,8 @@ _COLUMNS = table.SCHEMAS["actions"]
 _OUTCOMES = ("completed", "timed_out", "failed")
 _TIMES = ("due_ns", "issued_ns", "completed_ns")
 _AXES = ("x", "y", "z")
-PLACED, AIR, OTHER = "placed", "air", "other"
-"""The blocks that a look tells apart: the one that players place, air, and all others."""
+PLACED, AIR, OTHER, REFUSED = "placed", "air", "other", "refused"
+"""The answers to a look: the block that players place, air, any other block, and a refusal, such as one for want of terrain."""
 
 
 def binary(driver: str) -> Path:
@@ -73,9 +73,9 @@ def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
 
     Returns the actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (null if that did not
     happen), outcome (completed, timed_out or failed), detail (a remark in words), x, y and z (the block that was placed, dug or
-    looked at, and null for other actions), and seen (`PLACED`, `AIR` or `OTHER` for a look that was completed, and null
-    otherwise). Times are ns of CLOCK_MONOTONIC. Raises TickdiskError if a line is not a record, or if there are not `expected`
-    records, one for each line of the trace.
+    looked at, and null for other actions), and seen (`PLACED`, `AIR` or `OTHER` for a look that was completed, `REFUSED` for one
+    that failed because the server refused it, and null otherwise). Times are ns of CLOCK_MONOTONIC. Raises TickdiskError if a
+    line is not a record, or if there are not `expected` records, one for each line of the trace.
     """
     try:
         lines = raw_path.read_text(encoding="utf-8").splitlines()
@@ -110,8 +110,9 @@ def _record(line: str) -> dict[str, Any] | None:
         return None
     times, axes, seen = [record[name] for name in _TIMES], [record[name] for name in _AXES], record["seen"]
     whole = all(value is None or type(value) is int for value in (*times, *axes))
-    known = whole and times[0] is not None and axes.count(None) in (0, len(axes)) and seen in (None, PLACED, AIR, OTHER)
-    completed = record["outcome"] == "completed"
-    consistent = (times[2] is not None) == completed and (seen is not None) == (completed and record["action"] == "look")
+    known = whole and times[0] is not None and axes.count(None) in (0, len(axes))
+    completed, looks = record["outcome"] == "completed", record["action"] == "look"
+    answers = (PLACED, AIR, OTHER) if completed else (None, REFUSED) if record["outcome"] == "failed" else (None,)
+    consistent = (times[2] is not None) == completed and seen in (answers if looks else (None,))
     texts = all(isinstance(record[name], str) for name in ("player", "action", "detail"))
     return record if known and consistent and texts else None

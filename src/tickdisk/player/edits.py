@@ -104,8 +104,8 @@ def placed_blocks(actions: pd.DataFrame) -> pd.DataFrame:
 def looks(actions: pd.DataFrame) -> pd.DataFrame:
     """Returns the looks of a life in the order of their due times, from its actions table.
 
-    The columns are player, x, y, z, and seen: `PLACED`, `AIR` or `OTHER`, and null if the look failed or timed out. Raises
-    TickdiskError if a look has no position.
+    The columns are player, x, y, z, and seen: `PLACED`, `AIR`, `OTHER` or `REFUSED`, and null if the server did not answer.
+    Raises TickdiskError if a look has no position.
     """
     found = actions[actions["action"] == "look"].sort_values("due_ns", kind="stable", ignore_index=True)
     return found[["player", "x", "y", "z", "seen"]].astype({"x": "int64", "y": "int64", "z": "int64"})

@@ -102,16 +102,16 @@ def check_device(disk: device.MountedDevice) -> None:
 
 
 @contextmanager
-def instruments(disk: device.MountedDevice | None = None) -> Iterator[None]:
+def instruments(*disks: device.MountedDevice) -> Iterator[None]:
     """Turns every TickdiskError inside the block into InstrumentError, so that the server life is run again.
 
-    If the emulator of `disk` has ended, the error says so, because that explains other failures. With None it is not asked.
+    If the emulator of one of the `disks` has ended, the error says so, because that explains other failures.
     """
     try:
         yield
     except InstrumentError:
         raise
     except TickdiskError as error:
-        if disk is not None:
+        for disk in disks:
             check_device(disk)
         raise InstrumentError(str(error)) from error

@@ -89,8 +89,9 @@ def _of_device(life: PlayedLife) -> Iterator[str]:
         yield f"the device was switched {life.latest_switch_ns / 1e6:.0f} ms late"
     if life.requests == 0:
         yield "the device saw no request"
-    if isinstance(life.device, EmulatorStatus):
-        yield from _of_emulator(life, life.device)
+    for status in (life.device, life.device_apart):
+        if isinstance(status, EmulatorStatus):
+            yield from _of_emulator(life, status)
     if life.blocks is not None and life.blocks.lost > 0:
         yield f"the trace of the block device lost {life.blocks.lost} events"
     # A capture that had just begun when the server ended may have had nothing to see.

@@ -17,12 +17,14 @@ from tickdisk.run.play import play
 from tickdisk.run.played import played_world
 from tickdisk.run.record import CpuRecorder
 from tickdisk.run.recover import recover_all
-from tickdisk.run.stage import DEVICE_LOG, Stage
+from tickdisk.run.stage import APART_LOG, DEVICE_LOG, Stage
 from tickdisk.run.trace import write_life_trace
 from tickdisk.run.write import Ending, write_life
 from tickdisk.server import RunningServer, Server, first_thread, place_apart, read_world
 
 _STOP_S = 60.0
+_EMULATORS = ("emulator", "emulator_apart")
+"""Names of the emulators of both devices in the table `load`."""
 _FIRST_TICK_S = 2.0
 """Time within which a probe has written the first ticks of a server that accepts players."""
 _BEFORE = 1 << 32
@@ -40,12 +42,13 @@ def run_life(stage: Stage) -> PlayedLife:
     stage.raw.mkdir()
     world = stage.world() if not stage.life.cuts_s else played_world(stage, stage.world())
     trace = write_life_trace(stage.trace, stage.cell, stage.life, read_world(world))
-    with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu, CutImages(stage) as images:
+    with memory.folder() as fast, clock.Sampler() as clocks, CpuRecorder() as cpu:
+        images = CutImages(stage.life, fast)
         captures = LifeCaptures(stage.tools, fast, stage.logs, host.split_cores().others, cpu, stage.server.classify)
         ending = _live(stage, world, fast, captures, cpu, images)
         record = write_life(stage, trace, ending, fast, clocks, captures, cpu)
         if stage.life.cuts_s:
-            recover_all(stage, images.taken)
+            recover_all(stage, images.taken, record)
         return record
 
 
@@ -57,14 +60,15 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
     first, cores, is_cut = stage.life.first_arm, host.split_cores(), bool(stage.life.cuts_s)
     with captures, ExitStack() as mounted:
         disk = mounted.enter_context(stage.mounted(stage.logs, log_path=fast / DEVICE_LOG, volatile=is_cut))
-        apart = [mounted.enter_context(stage.mounted(stage.logs / "apart", volatile=is_cut))] if stage.names_apart else []
-        images.disks = (disk, *apart)
-        world = _copy_world(stage, generated, disk, apart)
+        apart = (stage.mounted(stage.logs / "apart", log_path=fast / APART_LOG, volatile=is_cut),) if stage.names_apart else ()
+        disks = images.disks = (disk, *map(mounted.enter_context, apart))
+        world = _copy_world(stage, generated, disk, disks[1:])
         if stage.traces_blocks:
             captures.trace_blocks(disk.block_device)
         meter = host.LoadMeter(programs=True)
         if stage.real_disk is None:
-            cpu.follow("emulator", disk.daemon_pid)
+            for name, each in zip(_EMULATORS, disks, strict=False):
+                cpu.follow(name, each.daemon_pid)
         with captures.around_start(first):
             running = stage.server.start(
                 world,
@@ -77,16 +81,17 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
             )
         running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
-        disk.add_user(running.pid)
+        for each in disks:
+            each.add_user(running.pid)
         cpu.follow("server", running.pid)
         if (thread := _tick_thread(stage.server, running)) is not None:
             cpu.follow("tick thread", running.pid, thread=thread)
-        with instruments(disk):
-            played = play(stage, (disk, *apart), running, world, fast, captures, cpu, images)
+        with instruments(*disks):
+            played = play(stage, disks, running, world, fast, captures, cpu, images)
             problems = running.stop(_STOP_S)
             captures.end()
-            load, status = meter.read(), disk.status()
-    return Ending(running, thread, world, played, problems, load, status, disk.file_system)
+            load, statuses = meter.read(), tuple(each.status() for each in disks)
+    return Ending(running, thread, world, played, problems, load, statuses, disk.file_system)
 
 
 def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart: Sequence[device.MountedDevice]) -> Path:

@@ -132,7 +132,7 @@ def _switch(
             actors.disk.stall(stall.length_ms * 1_000_000)
         for due_s in (due_s for due_s in stage.life.cuts_s if epoch.start_s <= due_s < epoch.end_s):
             actors.wait_until(started_ns + round(due_s * 1e9))
-            images.take()
+            images.take(started_ns + round(due_s * 1e9))
     actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
 
 

@@ -16,6 +16,8 @@ from tickdisk.server import Change, Server, named
 
 DEVICE_LOG = "device.log"
 """Name of the file in which the device records its requests, in the folder in memory."""
+APART_LOG = "device_apart.log"
+"""The same for the other device, in a life with two."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tickdisk.run.inject import injections_table
 from tickdisk.run.play import PlayedEpochs
 from tickdisk.run.record import CpuRecorder, compress
 from tickdisk.run.saturation import saturated_arms
-from tickdisk.run.stage import DEVICE_LOG, Stage
+from tickdisk.run.stage import APART_LOG, DEVICE_LOG, Stage
 from tickdisk.run.trace import LifeTrace
 from tickdisk.trace import BlockRequests
 
@@ -36,8 +36,9 @@ class Ending:
     problems: list[str]
     """Problems of the server, as `RunningServer.stop` returns them."""
     load: host.MachineLoad
-    status: device.DeviceStatus
-    """Status of the device before it went down. It is an `EmulatorStatus` unless the device is a real disk."""
+    statuses: tuple[device.DeviceStatus, ...]
+    """Status of each device before it went down, that of the world first. It is an `EmulatorStatus` unless the device is a real
+    disk."""
     file_system: str | None
 
 
@@ -87,12 +88,12 @@ def write_life(
         table.write("extents", stage.folder / "extents.parquet", ending.played.extents.table())
     if stage.life.injections:
         injections = injections_table(
-            stage.life.injections, ending.played.started_ns, ending.status.stalls, recorded.ticks.markers
+            stage.life.injections, ending.played.started_ns, ending.statuses[0].stalls, recorded.ticks.markers
         )
         table.write("injections", stage.folder / "injections.parquet", injections)
-    for path in (running.tick_log, fast / player.ACTIONS, fast / DEVICE_LOG, running.server_log):
-        if path != fast / DEVICE_LOG or stage.real_disk is None:
-            compress(path, stage.raw)
+    logs = [fast / name for name in (DEVICE_LOG, APART_LOG)[: len(ending.statuses)]] if stage.real_disk is None else []
+    for path in (running.tick_log, fast / player.ACTIONS, *logs, running.server_log):
+        compress(path, stage.raw)
     return _record(stage, trace, ending, recorded, captured, captures.blocks)
 
 
@@ -168,7 +169,8 @@ def _record(
             for name, before_ns, after_ns in ticks.markers[["name", "before_ns", "after_ns"]].itertuples(index=False)
         ),
         client=recorded.client,
-        device=ending.status,
+        device=ending.statuses[0],
+        device_apart=ending.statuses[1] if len(ending.statuses) > 1 else None,
         calibrated_lack=stage.calibration.arrivals_lack,
         file_system=ending.file_system,
         server=ending.running.facts,

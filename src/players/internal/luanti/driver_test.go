@@ -132,7 +132,7 @@ func (f *fakeServer) handle(p *fakePeer, data []byte) {
 		} else if _, err := fmt.Sscanf(text, "/tickdisk_look %d %d %d", &node[0], &node[1], &node[2]); err == nil {
 			said := fmt.Sprintf("look %d %d %d other default:dirt\x1b(c@#f3d2ff) (0.2 s)", node[0], node[1], node[2])
 			if node[1] > 100 {
-				said = "-!- no terrain is stored there"
+				said = fmt.Sprintf("-!- no terrain is stored at %d %d %d", node[0], node[1], node[2])
 			}
 			f.after(delay, func() {
 				p.Send(0, true, message(toClientChatMessage).u8(1).u8(0).wideText("").wideText(said).data, monotonic.Now())
@@ -278,7 +278,7 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 		{trace.Dig, report.Completed, true, "the node's update arrived"},
 		{trace.Ping, report.Completed, true, ""},
 		{trace.Look, report.Completed, true, "default:dirt"},
-		{trace.Look, report.Failed, false, "the server rejected the command: no terrain is stored there"},
+		{trace.Look, report.Failed, false, "the server rejected the command: no terrain is stored at 1000 101 -8"},
 		{trace.Teleport, report.Failed, false, "the server rejected the command: too deep"},
 		{trace.Leave, report.Completed, false, "the server announced the leave"},
 		{trace.Ping, report.Failed, false, "not issued: the player is not in the game: it has left"},
@@ -298,6 +298,9 @@ func TestActionsCompleteWhenTheirOwnAnswerComes(t *testing.T) {
 	if look := p0[6]; look.Seen == nil || *look.Seen != report.Other || look.Detail != "default:dirt" ||
 		*look.X != 1000 || *look.Y != 79 || *look.Z != -8 {
 		t.Errorf("the look is %+v", look)
+	}
+	if look := p0[7]; look.Seen == nil || *look.Seen != report.Refused {
+		t.Errorf("the refused look is %+v", look)
 	}
 	if result.Players != 2 || result.Network.ConnectionErrors != 0 || result.Network.BlocksReceived != 27*3+3 {
 		t.Errorf("%d players, %d blocks, %d connection errors", result.Players, result.Network.BlocksReceived, result.Network.ConnectionErrors)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tickdisk/players/internal/monotonic"
+	"tickdisk/players/internal/report"
 	"tickdisk/players/internal/trace"
 )
 
@@ -90,9 +91,18 @@ func (p *player) Refused(reason string) {
 	if p.current == nil {
 		return
 	}
+	if p.current.action.Kind == trace.Look && isAbout(reason, strings.TrimPrefix(p.current.answer, "look ")) {
+		refused := report.Refused
+		p.current.seen = &refused
+	}
 	if p.current.answer != "" || p.current.action.Kind == trace.Teleport && !p.current.moved {
 		p.fail(p.receivedNS, "the server rejected the command: "+reason)
 	}
+}
+
+// isAbout returns whether a text names a position. A late answer to an earlier look names another one.
+func isAbout(text, position string) bool {
+	return strings.Contains(" "+text+" ", " "+position+" ")
 }
 
 // Gone passes on that another player has left.

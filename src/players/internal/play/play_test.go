@@ -42,31 +42,33 @@ func TestActionsComplete(t *testing.T) {
 
 func TestALookSaysWhatIsThere(t *testing.T) {
 	answers := map[string]string{"-1 2 3": "placed a:stone", "1 2 3": "air void", "2 2 3": "other a:grass (2 s)", "3 2 3": "water"}
+	refused := map[string]string{"4 2 3": "4 2 3", "6 2 3": "4 2 3"} // the last is a late answer to the look before
 	p := playLines(t, context.Background(), "here", func(c *fakeConnection, request string) {
 		at, looks := strings.CutPrefix(request, "tickdisk_look ")
 		switch {
 		case !looks:
 			game(c, request)
 		case answers[at] == "":
-			c.show(func() { c.observer.Refused("nothing is stored there") })
+			c.show(func() { c.observer.Refused("nothing is stored at " + refused[at]) })
 		default:
 			c.show(func() { c.observer.Heard("look 9 9 9 placed a:stone") }) // the answer to another look
 			c.show(func() { c.observer.Heard("look " + at + "0 placed a:stone") })
 			c.show(func() { c.observer.Heard("look " + at + " " + answers[at]) })
 		}
 	}, "p0 join", "p0 look x=-1 y=2 z=3", "p0 look x=1 y=2 z=3", "p0 look x=2 y=2 z=3", "p0 look x=3 y=2 z=3", "p0 look x=4 y=2 z=3",
-		"p0 leave", "p0 look x=5 y=2 z=3")
+		"p0 look x=6 y=2 z=3", "p0 leave", "p0 look x=5 y=2 z=3")
 	p.expect(t,
 		"join completed: 2 of 5 pieces were missing, and 2 were received",
 		"look completed: a:stone",
 		"look completed: void",
 		"look completed: a:grass",
 		"look failed: the server's answer says nothing that the client knows: water",
-		"look failed: the server rejected the command: nothing is stored there",
+		"look failed: the server rejected the command: nothing is stored at 4 2 3",
+		"look failed: the server rejected the command: nothing is stored at 4 2 3",
 		"leave completed: the leave was sent; no other player of this process was in the game to see the server announce it",
 		"look failed: not issued: the player is not in the game: it has left",
 	)
-	wanted := []string{"", "-1 2 3 placed", "1 2 3 air", "2 2 3 other", "3 2 3 ", "4 2 3 ", "", "5 2 3 "}
+	wanted := []string{"", "-1 2 3 placed", "1 2 3 air", "2 2 3 other", "3 2 3 ", "4 2 3 refused", "6 2 3 ", "", "5 2 3 "}
 	for i, record := range p.records {
 		if got := aboutNode(record); got != wanted[i] {
 			t.Errorf("record %d is about %q, wanted %q", i, got, wanted[i])

@@ -26,16 +26,18 @@ const (
 // Seen says which block is at a position at which a player has looked.
 type Seen string
 
-// Placed is a block of the kind that players place. Other is any other block but air.
+// Placed is a block of the kind that players place. Other is any other block but air. Refused means that the server has rejected the
+// look at this position, for example because it has no terrain there, or cannot read it.
 const (
-	Placed Seen = "placed"
-	Air    Seen = "air"
-	Other  Seen = "other"
+	Placed  Seen = "placed"
+	Air     Seen = "air"
+	Other   Seen = "other"
+	Refused Seen = "refused"
 )
 
 // Record is one line of actions.jsonl. Times are in ns of CLOCK_MONOTONIC. A time is nil if its event did not happen. X, Y and Z are
 // the position of the block that is placed, dug or looked at, and nil for other actions. Seen is nil unless the action is a look that
-// was completed.
+// the server answered.
 type Record struct {
 	Player      string     `json:"player"`
 	Kind        trace.Kind `json:"action"`

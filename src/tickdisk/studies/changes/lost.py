@@ -1,19 +1,26 @@
 """Computes what power cuts lost: play that was acknowledged and is gone when a server has started again and players look."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from tickdisk import stats
+from tickdisk import player, stats
 from tickdisk.experiment import CUT
 from tickdisk.foundation import table
+from tickdisk.manifest import CutOutcome
 from tickdisk.studies.runs import LifeTables
 
-OPENED = "opened"
-"""Outcome of a cut after which the server started, and players joined and looked to the end."""
+DROPPED, REORDERED = "dropped", "reordered"
+KINDS: Mapping[str, str] = {
+    DROPPED: "cuts that drop all that was not flushed",
+    REORDERED: "cuts after which a random part of what was not flushed is on the disk",
+}
+"""The kinds of power cuts, each in words."""
+_OF_LIFE = ["cut", "outcome", "keep_share", "pages_dropped", "pages_kept", "tries", "absent", "late_ns", "apart_ns"]
+_COLUMNS = ["life", *_OF_LIFE, "kind", "edits", "lost", "not_seen", "lost_s"]
 
 
 @dataclass(frozen=True)
@@ -21,20 +28,26 @@ class Losses:
     """The power cuts in the lives with one change."""
 
     cuts: pd.DataFrame
-    """One row per cut: life (number of the block), cut, outcome, edits (acknowledged before the cut), lost (of these, edits that
-    no player saw afterwards), and lost_s (time from the acknowledgement of the first lost edit to the cut, or 0). The last two
-    are NaN if the world did not open."""
-    planned: int
-    """Number of cuts that were planned. Cuts after the end of a server that ended by itself were not made."""
+    """One row per planned cut: life (number of the block), cut, outcome, kind (a key of `KINDS`), edits (acknowledged before the
+    cut), lost (of these, edits in whose place a player saw something else or was refused), not_seen (edits of which no player
+    got an answer), and lost_s (time from the acknowledgement of the first lost edit to the cut, or 0). The last three are NaN if
+    the world did not open. The columns keep_share, pages_dropped, pages_kept, tries, absent, late_ns and apart_ns
+    are those of the cuts table."""
     seconds: stats.Mean
     """Mean of lost_s in s over lives, of which each counts with its mean."""
-    unseen: int
-    """Number of edits that were not answered when players looked. They count as lost."""
 
     @property
     def opened(self) -> int:
         """Number of cuts after which the world opened."""
-        return int((self.cuts["outcome"] == OPENED).sum())
+        return len(self._opened)
+
+    @property
+    def _opened(self) -> pd.DataFrame:
+        return self.cuts[self.cuts["outcome"] == CutOutcome.OPENED]
+
+    def of_kind(self, kind: str) -> pd.DataFrame:
+        """Returns the rows of `cuts` of one of the `KINDS`."""
+        return self.cuts[self.cuts["kind"] == kind]
 
     def opened_ends(self, alpha: float) -> tuple[float, float]:
         """Returns the exact interval of the share of cuts after which the world opened (Clopper and Pearson 1934).
@@ -49,12 +62,43 @@ class Losses:
     @property
     def lost(self) -> int:
         """Number of acknowledged edits that are gone, over all cuts after which the world opened."""
-        return int(self.cuts["lost"].sum())
+        return int(self._opened["lost"].sum())
+
+    @property
+    def not_seen(self) -> int:
+        """Number of acknowledged edits of which no player got an answer. They are not among the lost ones."""
+        return int(self._opened["not_seen"].sum())
 
     @property
     def edits(self) -> int:
         """Number of edits that were acknowledged before these cuts."""
-        return int(self.cuts.loc[self.cuts["outcome"] == OPENED, "edits"].sum())
+        return int(self._opened["edits"].sum())
+
+    @property
+    def tried_again(self) -> int:
+        """Number of cuts after which a server was started twice."""
+        return int((self.cuts["tries"] > 1).sum())
+
+    @property
+    def absent(self) -> int:
+        """Number of players who were to look and could not join, over all cuts after which the world opened."""
+        return int(self._opened["absent"].sum())
+
+    @property
+    def unflushed(self) -> tuple[float, float]:
+        """Median and largest number of pages that the device had not flushed at a cut, over all images. NaN without an image."""
+        pages = self.cuts[["pages_dropped", "pages_kept"]].astype(float).sum(axis=1, min_count=2)
+        return float(pages.median()), float(pages.max())
+
+    @property
+    def latest_ms(self) -> float:
+        """Longest time in ms by which a cut came after its planned time. NaN if no cut was made."""
+        return float(self.cuts["late_ns"].astype(float).max()) / 1e6
+
+    @property
+    def apart_ms(self) -> float:
+        """Longest time in ms between the images of the two devices at one cut. NaN for one device."""
+        return float(self.cuts["apart_ns"].astype(float).max()) / 1e6
 
 
 def losses_of(lives: Sequence[LifeTables], names: Sequence[str], alpha: float) -> dict[str, Losses]:
@@ -66,32 +110,33 @@ def losses_of(lives: Sequence[LifeTables], names: Sequence[str], alpha: float) -
     for name in names:
         own = [life for life in lives if life.name == f"{CUT}{name}"]
         if own:
-            found[name] = _losses(own, alpha)
+            found[name] = losses([(life.block, _read(life, "cuts"), _read(life, "remains")) for life in own], alpha)
     return found
 
 
-def _losses(lives: Sequence[LifeTables], alpha: float) -> Losses:
-    cuts, unseen = [], 0
-    for life in lives:
-        made, remains = (table.read(kind, life.folder / f"{kind}.parquet") for kind in ("cuts", "remains"))
-        opened = set(made.loc[made["outcome"] == OPENED, "cut"])
-        unseen += int(remains.loc[remains["cut"].isin(opened), "seen"].isna().sum())
-        for cut, cut_ns, outcome in made[["cut", "cut_ns", "outcome"]].itertuples(index=False):
-            edits = remains[remains["cut"] == cut]
-            gone = edits[edits["seen"].fillna("") != "placed"]
-            is_open = cut in opened
-            lost_s = (cut_ns - gone["acknowledged_ns"].min()) / 1e9 if len(gone) else 0.0
-            cuts.append(
-                {
-                    "life": life.block,
-                    "cut": cut,
-                    "outcome": outcome,
-                    "edits": len(edits),
-                    "lost": len(gone) if is_open else np.nan,
-                    "lost_s": lost_s if is_open else np.nan,
-                }
-            )
-    columns = ["life", "cut", "outcome", "edits", "lost", "lost_s"]
-    rows = pd.DataFrame(cuts, columns=columns)
-    planned = sum(len(life.planned.cuts_s) for life in lives)
-    return Losses(rows, planned, stats.over_lives(rows.groupby("life")["lost_s"].mean().dropna(), alpha), unseen)
+def _read(life: LifeTables, kind: str) -> pd.DataFrame:
+    return table.read(kind, life.folder / f"{kind}.parquet")
+
+
+def losses(lives: Sequence[tuple[int, pd.DataFrame, pd.DataFrame]], alpha: float) -> Losses:
+    """Returns what the power cuts of lives lost, of which each has the number of its block, its cuts table and its remains table.
+
+    `alpha` is the level of the interval.
+    """
+    rows = pd.concat([_of_life(*life) for life in lives], ignore_index=True)
+    return Losses(rows, stats.over_lives(rows.groupby("life")["lost_s"].mean().dropna(), alpha))
+
+
+def _of_life(block: int, made: pd.DataFrame, remains: pd.DataFrame) -> pd.DataFrame:
+    """Returns the rows of `Losses.cuts` of one life."""
+    answered = remains["seen"].notna()
+    found = remains.assign(gone=answered & (remains["seen"] != player.PLACED), not_seen=~answered)
+    first_ns = found["acknowledged_ns"].where(found["gone"]).groupby(found["cut"]).min()
+    counts = found.groupby("cut").agg(edits=("cut", "size"), lost=("gone", "sum"), not_seen=("not_seen", "sum"))
+    rows = made[[*_OF_LIFE, "cut_ns"]].merge(counts.assign(first_ns=first_ns), how="left", left_on="cut", right_index=True)
+    rows["edits"] = rows["edits"].fillna(0).astype(int)
+    rows[["lost", "not_seen"]] = rows[["lost", "not_seen"]].fillna(0)
+    rows["lost_s"] = ((rows["cut_ns"] - rows["first_ns"]).astype("Float64") / 1e9).fillna(0.0).astype(float)
+    rows.loc[rows["outcome"] != CutOutcome.OPENED, ["lost", "not_seen", "lost_s"]] = np.nan
+    kinds = np.where(rows["keep_share"] > 0, REORDERED, DROPPED)
+    return rows.assign(life=block, kind=kinds)[_COLUMNS]

@@ -105,7 +105,8 @@ def cuts(results: Results) -> pd.DataFrame:
     tables = [
         lost.cuts.assign(server=server.title, change=life) for server in results.servers for life, lost in server.losses.items()
     ]
-    columns = ["server", "change", "life", "cut", "outcome", "edits", "lost", "lost_s"]
+    columns = ["server", "change", "life", "cut", "outcome", "kind", "pages_dropped", "pages_kept", "edits", "lost", "not_seen"]
+    columns += ["lost_s", "tries"]
     return pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns)
 
 

@@ -1,13 +1,14 @@
 """States the facts and claims about changes: what each does on a slow disk and to the effect of it, and what power cuts lose."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 
 from tickdisk import stats
 from tickdisk.experiment import AGAIN, DELAYED, UNCHANGED
 from tickdisk.foundation.numbers import number, percent
+from tickdisk.manifest import CutOutcome
 from tickdisk.studies.changes.compute import METRICS, Changed, Results
-from tickdisk.studies.changes.lost import Losses
+from tickdisk.studies.changes.lost import KINDS, Losses
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
@@ -37,7 +38,7 @@ def state(results: Results) -> Statement:
             for name in (AGAIN, DELAYED, *server.changes):
                 _state_effect(part, server, metric, name)
         for life, lost in server.losses.items():
-            _state_losses(part, server, life, lost)
+            state_losses(part, server, life, lost)
     return statement
 
 
@@ -126,48 +127,82 @@ def _ended(server: Changed, name: str) -> list[str]:
     return [f"servers that the slow disk ended: {', '.join(said)}"] if said else []
 
 
-def _state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> None:
-    words, source = server.words(life), f"{number(len(lost.cuts))} power cuts, after which players looked"
-    part.fact(f"cuts.{life}", len(lost.cuts), "power cuts", source=source, note=f"images of power cuts where {words}")
-    part.fact(f"opened.{life}", lost.opened, "worlds", n=len(lost.cuts), source=source, note=f"worlds that opened where {words}")
-    for outcome, count in lost.cuts["outcome"].value_counts().sort_index().items():
-        part.fact(
-            f"outcome.{life}.{outcome}", int(count), "power cuts", source=source, note=f"cuts with this outcome where {words}"
-        )
+def state_losses(part: Statement, server: Changed, life: str, lost: Losses) -> None:
+    """States the facts and the claim about the power cuts in the lives with one change, or with none."""
+    words, count = server.words(life), len(lost.cuts)
+    source = f"{number(count)} planned power cuts, after which players looked"
+
+    def fact(name: str, value: float, unit: str, note: str, n: int | None = None) -> None:
+        part.fact(f"{name}.{life}", value, unit, n=n, source=source, note=f"{note} where {words}")
+
+    fact("cuts", count, "power cuts", "planned power cuts")
+    fact("opened", lost.opened, "worlds", "worlds that opened after these power cuts", count)
+    for outcome in CutOutcome:
+        outcomes = int((lost.cuts["outcome"] == outcome).sum())
+        if outcomes:
+            part.fact(
+                f"outcome.{life}.{outcome}", outcomes, "power cuts", source=source, note=f"cuts with this outcome where {words}"
+            )
+    for kind, title in KINDS.items():
+        own = lost.of_kind(kind)
+        opened = int((own["outcome"] == CutOutcome.OPENED).sum())
+        fact(f"opened_{kind}", opened, "worlds", f"worlds that opened after {title}", len(own))
+        edits = int(own.loc[own["outcome"] == CutOutcome.OPENED, "edits"].sum())
+        fact(f"lost_edits_{kind}", int(own["lost"].sum()), "edits", f"acknowledged edits lost in {title}", edits)
     mean = lost.seconds
     note = f"acknowledged play that a power cut loses where {words}, mean over lives"
     part.fact(
         f"lost_s.{life}", mean.value, "s", interval=(mean.low, mean.high), n=mean.n, source=f"{source}, t interval", note=note
     )
-    part.fact(
-        f"lost_edits.{life}", lost.lost, "edits", n=lost.edits, source=source, note=f"acknowledged edits lost where {words}"
-    )
     share = lost.lost / lost.edits if lost.edits else float("nan")
-    note = f"acknowledged edits that are lost where {words}, as a share"
-    part.fact(f"lost_share.{life}", share, "share", n=lost.edits, source=source, note=note)
-    note = f"edits among these for which no look was answered where {words}"
-    part.fact(f"unanswered.{life}", lost.unseen, "edits", source=source, note=note)
-    if lost.planned != len(lost.cuts):
-        note = f"power cuts that were planned where {words}; the others came after the end of the server"
-        part.fact(f"planned_cuts.{life}", lost.planned, "power cuts", source="plan", note=note)
-    opened, count = lost.opened_ends(server.plan.alpha), len(lost.cuts)
+    fact("lost_edits", lost.lost, "edits", "acknowledged edits lost", lost.edits)
+    fact("lost_share", share, "share", "acknowledged edits that are lost, as a share,", lost.edits)
+    fact(
+        "not_seen", lost.not_seen, "edits", "edits of which no player got an answer, and which do not count as lost,", lost.edits
+    )
+    fact("absent", lost.absent, "players", "players who were to look at a world that opened and could not join")
+    fact("tried_again", lost.tried_again, "power cuts", "cuts after which the first server did not let a player join")
+    for name, title, pages in zip(("unflushed", "most_unflushed"), ("median", "largest"), lost.unflushed, strict=True):
+        fact(name, pages, "pages", f"{title} number of pages of 4 KiB that the device had not flushed when it was cut,")
+    fact("latest_cut", lost.latest_ms, "ms", "longest time by which a cut came after its planned time")
+    if isfinite(lost.apart_ms):
+        fact("images_apart", lost.apart_ms, "ms", "longest time between the images of the two devices")
+    opened_ends = lost.opened_ends(server.plan.alpha)
     note = f"share of worlds that opened where {words}, with the exact interval of a share (Clopper and Pearson)"
     share_opened = lost.opened / count if count else None
-    part.fact(f"opened_share.{life}", share_opened, "share", interval=opened, n=count, source=source, note=note)
-    verdict: stats.BoundWord = "kept" if lost.opened == len(lost.cuts) else "missed"
-    shown = f"{number(lost.opened)} of {number(len(lost.cuts))} worlds opened"
-    gone = (
-        f"{number(lost.lost)} of {number(lost.edits)} acknowledged edits are gone ({percent(share)})" if isfinite(share) else ""
-    )
+    part.fact(f"opened_share.{life}", share_opened, "share", interval=opened_ends, n=count, source=source, note=note)
+    verdict: stats.BoundWord = "kept" if lost.opened == count else "missed"
     part.bound(
         f"opens.{life}",
         source=THIS_PROJECT,
         statement=f"{server.title}: The world opens after every power cut ({words})",
-        verdict=verdict if len(lost.cuts) else "not valid",
-        evidence="; ".join([shown, *([gone] if gone else [])]),
-        causes=() if len(lost.cuts) else (stats.NotMeasured(what="what a power cut leaves"),),
+        verdict=verdict if count else "not valid",
+        evidence="; ".join(_losses_in_words(lost)),
+        causes=() if count else (stats.NotMeasured(what="what a power cut leaves"),),
         effect=f"opened.{life}",
-        facts=[f"opened_share.{life}", f"lost_s.{life}", f"lost_edits.{life}", f"lost_share.{life}"],
-        n=len(lost.cuts),
+        facts=[
+            f"{name}.{life}"
+            for name in (
+                "opened_share",
+                *(f"opened_{kind}" for kind in KINDS),
+                "lost_s",
+                "lost_edits",
+                "lost_share",
+                "not_seen",
+            )
+        ],
+        n=count,
         counted="power cuts",
     )
+
+
+def _losses_in_words(lost: Losses) -> Iterator[str]:
+    yield f"{number(lost.opened)} of {number(len(lost.cuts))} worlds opened"
+    late = int((lost.cuts["outcome"] == CutOutcome.SERVER_HAD_ENDED).sum())
+    if late:
+        yield f"the server had ended before {number(late)} of the cuts"
+    if lost.edits:
+        share = percent(lost.lost / lost.edits)
+        yield f"{number(lost.lost)} of {number(lost.edits)} acknowledged edits are gone ({share})"
+    if lost.not_seen:
+        yield f"no player got an answer about {number(lost.not_seen)} of them"
