@@ -20,6 +20,7 @@ from conftest import for_release
 from benchmarks.slow_disk import slow_disk
 from tickdisk import device, profile, trace
 from tickdisk.calibrate.nbd import missing, nbd_chain
+from tickdisk.device import folder_device
 from tickdisk.device import record as records
 from tickdisk.device.loop import LoopDevice
 from tickdisk.foundation import process
@@ -86,24 +87,41 @@ def traced_writes(path: Path, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]
     return writes, flushes
 
 
-def test_a_real_disk_and_an_emulated_one_are_written_alike_and_traced_alike_and_go_again(tmp_path: Path, folder: Path) -> None:
-    """The oracles: fio makes a known number of requests, and the kernel and the emulator count what was written before."""
-    before, written = attached(), {}
+def test_a_real_disk_and_an_emulated_one_are_written_alike_and_traced_alike_and_go_again(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oracles: fio makes a known number of requests, the kernel and the emulator count what was written before, and filefrag
+    says which parts of the file hold data.
+    """
+    before, written, nameless, kept = attached(), {}, folder_device._nameless_file, []
+
+    def also_kept(*arguments: Any) -> int:
+        kept.append(os.dup(descriptor := nameless(*arguments)))
+        return descriptor
+
+    monkeypatch.setattr(folder_device, "_nameless_file", also_kept)
     for backend, backing in (("folder", folder), ("fuse", None)):
         up = partial(device.up, device.REAL_DISK, backend=backend, backing=backing, size_bytes=SIZE, floor_ns=0, filled=True)
         with up() as disk:
             (disk.mount_point / "file").write_text("content")
             disk.remount()
             assert (disk.mount_point / "file").read_text() == "content"
-            status = disk.status()
-            assert status.requests["discard"] == 0, "a real disk would have to find the room of its file again"
-            written[backend] = status.bytes["write"]
+            said = disk.status().bytes
+            assert said["discard"] < SIZE / 2, "mkfs did not discard the whole device"
+            written[backend] = (
+                said["write"] + said["discard"]
+            )  # The emulator counts zeroes as discarded, and the kernel does not.
             assert names(folder) == ["precious"], "the file has no name"
         with up(file_system=None) as disk:
             assert disk.status().bytes["write"] == SIZE
             with disk.block_device.open("rb") as file:
                 assert all(file.read(1 << 20).count(0) < 1 << 16 for _ in range(SIZE >> 20)), "random bytes have few zeroes"
             traced_writes(disk.block_device, tmp_path)
+    for descriptor in kept:
+        told = process.run(["filefrag", "-v", f"/proc/{os.getpid()}/fd/{descriptor}"], timeout_s=10)
+        assert "eof" in told
+        assert "unwritten" not in told, "a write to such a part changes more than the data"
+        os.close(descriptor)
     assert written["fuse"] == pytest.approx(written["folder"], abs=1 << 20)
     assert attached() == before
     assert (folder / "precious").read_text() == "keep"

@@ -13,7 +13,7 @@ from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, CutImage, NotRecoveredError, force_down
 from tickdisk.device.emulator import start_emulator
-from tickdisk.device.fill import fill
+from tickdisk.device.fill import fill, write_zeroes
 from tickdisk.device.log import OPS
 from tickdisk.device.loop import LoopDevice, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
@@ -141,11 +141,13 @@ class MountedDevice:
         self._child = start_emulator(record, log_path, logs or record.logs, cores, detached=detached)
 
     def _make_file_system(self) -> None:
-        if self._record.filled:
+        file_system, is_filled = self._record.file_system, self._record.filled
+        if is_filled:
             fill(self.block_device, self.size_bytes)
-        file_system = self._record.file_system
         if file_system is not None:
             run([*MKFS[file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[file_system][0])
+            if is_filled:
+                write_zeroes(self.block_device, self.size_bytes)
             self._mount()
 
     def _mount(self) -> None:
