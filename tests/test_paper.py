@@ -115,6 +115,8 @@ def test_each_kept_run_of_a_study_stands_under_its_name_with_its_own_confidence(
     tables = [figure for figure in figures if "The twin and the wrong twin" in figure]
     assert [set(re.findall(r"\d+ %", table)) for table in tables] == [{"80 %"}, {"70 %"}]
     assert all("cannot tell" in table for table in tables)
+    assert sum("paper_twin" in figure or "by kind of request" in figure for figure in figures) == len(kept)
+    assert publish.extent(template).figures <= publish.FIGURES, "figures after the end of the paper do not count"
     set_paper(template, Path("results/paper.pdf"))
 
 
