@@ -4,6 +4,8 @@ SCALE ?=
 BLOCKS ?=
 STUDY ?=
 DISK ?=
+# A shell may have a variable NAME of its own, so that only the command line gives this one.
+NAME =
 MINUTES ?= 15
 # The set-up writes build/path, which puts the project's environment and toolchains first.
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
@@ -14,8 +16,8 @@ WITH_PATH = PATH="$$(cat build/path):$$PATH"
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 
-paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study, DISK=folder on a real disk for STUDY=twin
-	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)" "$(STUDY)" "$(DISK)"
+paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study, DISK=folder on a real disk for STUDY=twin, NAME=name of that disk
+	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)" "$(STUDY)" "$(DISK)" "$(NAME)"
 
 test: ## check lint, types and tests of every language
 	@$(PYTHON) envs/setup.py --tests

@@ -87,9 +87,9 @@ def interrupted_make() -> bool:
     return False
 
 
-def command(scale: str, blocks: str, study: str, disk: str) -> list[str]:
-    """Returns the workflow's command line. Only `study` runs, and on the folder `disk`, unless they are empty."""
-    asked = (("scale", scale), ("blocks", blocks), ("study", study), ("disk", disk))
+def command(scale: str, blocks: str, study: str, disk: str, name: str) -> list[str]:
+    """Returns the workflow's command line. Only `study` runs, and on the folder `disk` of the disk `name`, if they are given."""
+    asked = (("scale", scale), ("blocks", blocks), ("study", study), ("disk", disk), ("disk_name", name))
     overrides = [f"{name}={value}" for name, value in asked if value]
     launched = ["sh", str(ROOT / "envs/launcher"), "snakemake"]
     return [*launched, "--cores", "all", *(["--config", *overrides] if overrides else [])]
@@ -148,7 +148,7 @@ def give_back() -> None:
                 os.chown(path, user, group, follow_symlinks=False)
 
 
-def main(scale: str, blocks: str, study: str, disk: str = "") -> int:
+def main(scale: str, blocks: str, study: str, disk: str = "", name: str = "") -> int:
     """Runs the workflow; returns its exit code, 1 when it cannot start."""
     if study and study not in studies():
         print(f"make paper: there is no study {study}; take one of {', '.join(studies())}", file=sys.stderr)
@@ -158,7 +158,8 @@ def main(scale: str, blocks: str, study: str, disk: str = "") -> int:
         if sudo is None:
             print("make paper: mounting emulated devices needs root: run it as root, or install sudo", file=sys.stderr)
             return 1
-        os.execv(sudo, [sudo, "--preserve-env=CI,SCALE", sys.executable, __file__, scale, blocks, study, disk, "give-back"])  # noqa: S606
+        asked = [scale, blocks, study, disk, name, "give-back"]
+        os.execv(sudo, [sudo, "--preserve-env=CI,SCALE", sys.executable, __file__, *asked])  # noqa: S606
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # when make is killed, so is what it started
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build/.paper-lock").open("a+") as lock:
@@ -175,8 +176,8 @@ def main(scale: str, blocks: str, study: str, disk: str = "") -> int:
         if ended := sweep(mark):
             print(f"make paper: ended {ended} processes that an earlier run had left", flush=True)
         start = time.monotonic()
-        code = supervise(command(scale, blocks, study, disk), mark)
-        if "give-back" in sys.argv:
+        code = supervise(command(scale, blocks, study, disk, name), mark)
+        if "give-back" in sys.argv[6:]:
             give_back()
         minutes = (time.monotonic() - start) / 60
         outcome = f"failed ({code})" if code else "results/index.html and results/paper.pdf are whole"
@@ -185,4 +186,4 @@ def main(scale: str, blocks: str, study: str, disk: str = "") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:5]))
+    sys.exit(main(*sys.argv[1:6]))

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,17 @@ def workflow(small_project: Path) -> Callable[..., subprocess.Popen[str]]:
         )
 
     return start
+
+
+@pytest.fixture
+def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keeps the records of devices in a folder of the test, so that nobody else's `recover` sees these devices."""
+    from tickdisk.device import record  # noqa: PLC0415 - most tests need no device
+
+    with tempfile.TemporaryDirectory(prefix="state-") as folder:
+        monkeypatch.setattr(record, "STATE", Path(folder))
+        monkeypatch.setenv("TICKDISK_STATE", folder)
+        yield
 
 
 _OPENED: set[str] = set()

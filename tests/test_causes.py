@@ -61,7 +61,7 @@ CLAUSES: dict[Cause, str] = {
     LivesFailed(n=6): "no life has a record",
     Undecided(n=8, needed=21, counted="lives"): "8 lives are too few to decide",
     NotShown(n=6, counted="requests"): "6 requests are too few to decide",
-    BelowFloor(operation="read", latency_ns=20_000, floor_ns=25_000): "the disk is faster than the emulator can be",
+    BelowFloor(operation="read", latency_ns=20_000, floor_ns=25_000, share=0.7): "the disk is faster than the emulator can be",
     WrongTwinNotFound(n=6, low=0.9, high=1.3): "not even a wrong twin was found to differ",
     NotSettled(n=2, predictions=12): "2 of 12 predictions did not settle",
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evidence_of import STUDIES as EVIDENT
 from evidence_of import evidence_of
 from records_of import plan_of
 from typer.testing import CliRunner
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from tickdisk import compare as room
 from tickdisk.cli import app
 from tickdisk.compare import reference
-from tickdisk.config import arms_of_run, load_arms, load_config
+from tickdisk.config import arms_of_run, load_arms, load_config, parse_config
 from tickdisk.device import load_devices
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation.errors import TickdiskError
@@ -185,6 +186,36 @@ def test_a_reference_holds_what_a_comparison_needs_and_says_where_it_is_from(
     answers["status"] = " M README.md"
     with pytest.raises(TickdiskError, match=r"changes that are not committed \(M README.md, \.\.\.\); commit them first"):
         room.write_reference(run, references)
+
+
+def test_runs_of_a_study_on_two_disks_are_kept_under_two_names_with_their_own_confidence(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "_git", lambda *words: {"status": "", "rev-parse": "0123456789abcdef"}[words[0]])
+    kept, alone = tmp_path / "kept", tmp_path / "alone"
+    values = load_config().model_dump(mode="json") | {"scale": "paper", "study": "twin", "disk": "/var/tmp"}
+    for name, blocks, confidence in ((None, 6, 0.95), ("slow", 7, 0.9)):
+        setup, twin = Statement("setup"), Statement("twin")
+        setup.word("scale", "paper", source="plan")
+        setup.fact("confidence", confidence, "share", source="plan")
+        twin.fact("blocks", blocks, "blocks", source="manifests")
+        replace(evidence_of(without=EVIDENT), facts={**setup.facts, **twin.facts}, missing={}).save(alone)
+        write_plan(alone / "plan.json", plan_of(parse_config(values | {"disk_name": name})))
+        drawn = alone / "notebooks/twin/figures/paper_twin.svg"
+        drawn.parent.mkdir(parents=True, exist_ok=True)
+        drawn.write_text(f"<svg>{name}</svg>")
+        assert room.write_reference(alone, tmp_path / "reference", kept) == kept / ("twin" if name is None else "twin-slow")
+    room.compare_with_reference(run, tmp_path / "c.json", tmp_path / "reference", kept)
+    found = json.loads((tmp_path / "c.json").read_text())["kept"]
+    assert [(name, each["study"], each["facts"]["twin.blocks"]["value"]) for name, each in found.items()] == [
+        ("twin", "twin", 6),
+        ("twin-slow", "twin", 7),
+    ]
+    assert [each["facts"]["setup.confidence"]["value"] for each in found.values()] == [0.95, 0.9]
+    assert [Path(each["figure"]).read_text() for each in found.values()] == ["<svg>None</svg>", "<svg>slow</svg>"]
+    said = room.compare_with_reference(alone, tmp_path / "c.json", tmp_path / "reference", kept)
+    assert "This run against our reference" in said, "the run on the slow disk has that one as its reference"
+    assert json.loads((tmp_path / "c.json").read_text())["kept"] == {}
 
 
 @pytest.mark.parametrize("scale", [path.name for path in sorted(reference.REFERENCES.iterdir())])

@@ -9,7 +9,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from tickdisk.device.loop import is_ours
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 TICKDISK = Path(sys.executable).parent / "tickdisk"
 ROOT = Path(__file__).parent.parent
 SIZE, BLOCK = 16 << 20, 4096
@@ -49,15 +48,6 @@ with device.up(model, size_bytes=16 << 20, floor_ns=0, name=sys.argv[1], volatil
         (disk.mount_point / "file").write_bytes(bytes(1 << 16))
         disk.cut(0.5, number)
 """
-
-
-@pytest.fixture(autouse=True)
-def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody else's `recover` sees these devices."""
-    with tempfile.TemporaryDirectory(prefix="state-") as folder:
-        monkeypatch.setattr(records, "STATE", Path(folder))
-        monkeypatch.setenv("TICKDISK_STATE", folder)
-        yield
 
 
 def nothing_left(name: str) -> bool:

@@ -7,9 +7,7 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +16,9 @@ from cut_promises import Numbers, check_file_system, missing, read_promises
 
 from tickdisk import device
 from tickdisk.device import DeviceModel
-from tickdisk.device import record as records
 from tickdisk.foundation.errors import TickdiskError
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 CUTS = int(os.environ.get("TICKDISK_CUTS", "5"))
 ENOUGH_CUTS = 20
 """So many drop something, though now and then one does not."""
@@ -33,14 +30,6 @@ MODEL = DeviceModel(
     write_latency_ns={"median_ns": 200_000, "p99_ns": 2_000_000},
     flush_latency_ns={"median_ns": 1_000_000, "p99_ns": 5_000_000},
 )
-
-
-@pytest.fixture(autouse=True)
-def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody else's `recover` sees these devices."""
-    with tempfile.TemporaryDirectory(prefix="state-") as folder:
-        monkeypatch.setattr(records, "STATE", Path(folder))
-        yield
 
 
 @dataclass

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from tickdisk.device import record as records
 from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 ROOT = Path(__file__).parent.parent
 SIZE, BLOCK, LIMIT_S = 16 << 20, 4096, 30
 SHARES = (0.0, 0.3, 0.0, 0.8, 1.0)
@@ -45,15 +44,6 @@ from pathlib import Path
 from tickdisk import device
 device.attach(sys.argv[1]).image_of_cut(Path(sys.argv[2]))
 """
-
-
-@pytest.fixture(autouse=True)
-def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody else's `recover` sees these devices."""
-    with tempfile.TemporaryDirectory(prefix="state-") as folder:
-        monkeypatch.setattr(records, "STATE", Path(folder))
-        monkeypatch.setenv("TICKDISK_STATE", folder)
-        yield
 
 
 @pytest.fixture

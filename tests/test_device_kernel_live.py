@@ -5,9 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 SIZE = 320 << 20
 FAST = DeviceModel(name="fast", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)
 OWNER = """
@@ -34,14 +32,6 @@ with device.up(model, backend=sys.argv[2], size_bytes=64 << 20, name=sys.argv[1]
 """
 KERNEL = [name for name in ("zram", "null_blk") if BACKENDS[name].lacks(Machine()) is None]
 MOUNTED = [name for name, backend in BACKENDS.items() if backend.abilities.mounts and backend.lacks(Machine()) is None]
-
-
-@pytest.fixture(autouse=True)
-def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with tempfile.TemporaryDirectory(prefix="state-") as folder:
-        monkeypatch.setattr(records, "STATE", Path(folder))
-        monkeypatch.setenv("TICKDISK_STATE", folder)
-        yield
 
 
 def block_devices() -> set[str]:

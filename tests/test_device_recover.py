@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from tickdisk.device.loop import LoopDevice, detach, is_ours
 from tickdisk.device.record import DeviceRecord, ProcessIdentity
 from tickdisk.foundation.errors import TickdiskError
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 SIZE = 64 << 20
 LIMIT_S = 30
 SLOW = device.DeviceModel(name="slow", read_latency_ns=400_000_000, write_latency_ns=400_000_000, flush_latency_ns=400_000_000)
@@ -52,15 +51,6 @@ with device.up(model.unlimited(), size_bytes=64 << 20, floor_ns=0, name=sys.argv
     print(disk.block_device, disk.daemon_pid, sleeper.pid, flush=True)
     time.sleep(1000)
 """
-
-
-@pytest.fixture(autouse=True)
-def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody else's `recover` sees these devices."""
-    with tempfile.TemporaryDirectory(prefix="state-") as folder:
-        monkeypatch.setattr(records, "STATE", Path(folder))
-        monkeypatch.setenv("TICKDISK_STATE", folder)
-        yield
 
 
 @contextmanager

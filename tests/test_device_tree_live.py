@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from tickdisk.device.record import DeviceRecord, ProcessIdentity
 from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 FAST = DeviceModel(name="fast", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)
 SLOW = DeviceModel(name="slow", read_latency_ns=300_000, write_latency_ns=400_000, flush_latency_ns=500_000, discard_latency_ns=9)
 LIMIT_S = 30
@@ -73,14 +73,6 @@ left = [line for line in Path("/proc/self/mounts").read_text().splitlines() if s
 made = [*Path("/dev/shm").glob(f"tickdisk_{disk.name}*"), *where.parents[1].glob("*")]
 print(disk.backend.name, reads > 0, left, where.exists(), made)
 """
-
-
-@pytest.fixture(autouse=True)
-def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with tempfile.TemporaryDirectory(prefix="state-") as folder:
-        monkeypatch.setattr(records, "STATE", Path(folder))
-        monkeypatch.setenv("TICKDISK_STATE", folder)
-        yield
 
 
 def nothing_left(name: str) -> bool:

@@ -13,13 +13,14 @@ import typst
 from evidence_of import ASKED, STUDIES, evidence_of
 from records_of import plan_of
 
-from tickdisk.compare import compare, load
+from tickdisk.compare import KeptStudy, Reference, compare, load
 from tickdisk.config import load_config
 from tickdisk.foundation import record
 from tickdisk.project import write_plan
 from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
+from tickdisk.stats import BelowFloor
 from tickdisk.studies.statement import Statement, read_claims, read_facts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,6 +76,48 @@ def test_what_a_run_leaves_out_stands_there_as_our_result(tmp_path: Path, monkey
         said = typst.query(str(template), "heading.where(numbering: none)", field="body", root=".", ignore_system_fonts=True)
         assert ("Our reference results" in said) == bool(without)
         set_paper(template, Path("results/paper.pdf"))
+
+
+def test_each_kept_run_of_a_study_stands_under_its_name_with_its_own_confidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {}
+    for disk, name, confidence in (("twin", "without a name", 0.8), ("twin-slow", "slow", 0.7)):
+        setup, twin = Statement("setup"), Statement("twin")
+        setup.fact("confidence", confidence, "share", source="plan")
+        twin.word("disk_name", name, source="plan")
+        twin.fact("flush_p50.ratio", 1.0, "ratio", source="lives")
+        cause = BelowFloor(operation="flush", latency_ns=1000, floor_ns=2000, share=0.9)
+        words = {"statement": "Effect of the twin on the median latency of flushes", "evidence": "", "causes": [cause]}
+        twin.comparison("flush_p50", verdict="inconclusive", effect="flush_p50.ratio", n=6, counted="blocks", **words)
+        figure = tmp_path / f"data/kept/{disk}/figure.svg"
+        figure.parent.mkdir(parents=True)
+        figure.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"></svg>')
+        about = Reference(commit="0123456789abcdef", date="2026-11-28", scale="paper")
+        kept[disk] = KeptStudy(
+            reference=about,
+            machine="a machine",
+            study="twin",
+            figure=str(figure.relative_to(tmp_path)),
+            facts={**setup.facts, **twin.facts},
+            claims=tuple(twin.claims),
+        )
+    template = written(tmp_path, evidence_of())
+    found = {"reference": None, "summary": "No reference is kept.", "rows": [], "kept": record.plain(kept)}
+    (tmp_path / "results/comparison.json").write_text(json.dumps(found))
+    monkeypatch.chdir(tmp_path)
+    headings, figures = (
+        [json.dumps(each) for each in json.loads(typst.query(str(template), what, root=".", ignore_system_fonts=True))]
+        for what in ("heading", "figure")
+    )
+    names = [name for heading in headings for name in ("without a name", "slow") if f'"{name}"' in heading]
+    assert names == ["without a name", "slow"]
+    tables = [figure for figure in figures if "The twin and the wrong twin" in figure]
+    assert [set(re.findall(r"\d+ %", table)) for table in tables] == [{"80 %"}, {"70 %"}]
+    assert all("cannot tell" in table for table in tables)
+    assert sum("paper_twin" in figure or "by kind of request" in figure for figure in figures) == len(kept)
+    assert publish.extent(template).figures <= publish.FIGURES, "figures after the end of the paper do not count"
+    set_paper(template, Path("results/paper.pdf"))
 
 
 def _text() -> str:

@@ -1,24 +1,13 @@
 """The store on a real file system on a device whose power is cut."""
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tickdisk.device import record as records
 from tickdisk.saving.checkpoint import State, ZipfTrace
 from tickdisk.saving.store import Setting, campaign, cutter
 
-pytestmark = pytest.mark.live
-
-
-@pytest.fixture(autouse=True)
-def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nobody else's `recover` sees this device."""
-    with tempfile.TemporaryDirectory(prefix="state-") as folder:
-        monkeypatch.setattr(records, "STATE", Path(folder))
-        yield
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 
 
 @pytest.mark.parametrize("algorithm", ["atomic_copy_dirty_objects", "partial_redo", "fork"])

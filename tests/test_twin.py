@@ -20,7 +20,7 @@ from tickdisk.profile import DiskTruth, read_truth, write_truth
 from tickdisk.project.project import left_out
 from tickdisk.run.judge import reasons_to_replace
 from tickdisk.studies.study import Study
-from tickdisk.studies.twin.compute import METRICS, Results, latencies
+from tickdisk.studies.twin.compute import METRICS, Results, _limited, latencies
 from tickdisk.trace.blocks import read_blocks
 from tickdisk.trace.process import Finished
 
@@ -119,11 +119,12 @@ def test_another_disk_and_another_size_are_other_cells_and_the_time_of_the_profi
     assert [cell.hash for cell in cells(scale="smoke", disk="/srv/other")] != first
     assert [cell.resolved.disk for cell in cells(scale="smoke")] == [DISK]
     assert {cell.resolved.device_size_mib for cell in cells(scale="smoke")} == {256}
+    assert [cell.hash for cell in cells(scale="smoke", disk_name="usual")] == first, "a name changes nothing that is measured"
 
 
 def test_two_disks_fit_into_forty_minutes() -> None:
     """A profile took 6 minutes at the paper's size, and each life 8 s beside its time, on a disk with a delay of 6 ms."""
-    lives_s = sum(life.seconds + 8 for cell in cells(scale="paper") for life in cell.lives)
+    lives_s = sum(life.seconds + 8 + TWIN.design().settle_s for cell in cells(scale="paper") for life in cell.lives)
     assert 2 * (lives_s + 6 * 60) < 40 * 60
 
 
@@ -145,6 +146,13 @@ def test_the_study_runs_only_where_it_is_asked_for() -> None:
         ({"disk": DISK, "study": "switchback"}, r"only the study twin uses disk"),
         ({"disk": "minecraft", "study": "twin"}, r"config.yaml: disk = 'minecraft' is not acceptable"),
         ({"disk": 3, "study": "twin"}, r"config.yaml: disk = 3 is not acceptable"),
+        (
+            {"disk": DISK, "study": "twin", "disk_name": "Slow disk"},
+            r"config.yaml: disk_name = 'Slow disk' is not acceptable.*lower-case letters, digits and hyphens, such as slow-ssd",
+        ),
+        ({"disk": DISK, "study": "twin", "disk_name": "../x"}, r"config.yaml: disk_name = '../x' is not acceptable"),
+        ({"disk": DISK, "study": "twin", "disk_name": ""}, r"config.yaml: disk_name = '' is not acceptable"),
+        ({"disk_name": "slow"}, r"disk_name names a disk, and there is none; give disk, too, or leave disk_name out"),
     ],
 )
 def test_wrong_words_are_refused_in_one_sentence(values: dict[str, Any], words: str) -> None:
@@ -196,6 +204,7 @@ def test_a_right_twin_is_equivalent_where_a_wrong_twin_is_found(right_study: Stu
     assert facts["twin.read_p50.real_disk"].value == pytest.approx(REQUEST_MS["read"], rel=0.05)
     assert facts["twin.write_p50.twin"].value == pytest.approx(REQUEST_MS["write"], rel=0.05)
     assert facts["twin.limited"].word == "none"
+    assert facts["twin.disk_name"].word == "without a name"
 
 
 def test_a_wrong_twin_that_is_not_found_leaves_open_whether_the_twin_is_right(blind_study: Study[Results]) -> None:
@@ -221,15 +230,52 @@ def test_too_few_blocks_decide_nothing(tmp_path: Path) -> None:
     assert {claim.counted for claim in study.statement.claims} == {"blocks"}
 
 
-def test_a_disk_that_is_faster_than_the_emulator_is_named_and_not_compared(tmp_path: Path) -> None:
+@pytest.mark.parametrize("factor", [right, slow])
+def test_a_kind_of_request_that_is_too_fast_for_the_emulator_is_named_and_its_rows_cannot_tell(
+    factor: Factor, tmp_path: Path
+) -> None:
     """The models of these lives have writes and flushes of the SATA tier, 0.1 ms, and reads of 1 ms."""
-    study = written(tmp_path, right, floor_ns=100_000)
-    assert set(outcomes(study).values()) == {"not valid"}
+    study = written(tmp_path, factor, floor_ns=100_000)
+    found, said = outcomes(study), {claim.id: claim for claim in study.statement.claims}
+    too_fast = {"write_p50", "write_mean", "flush_p50", "flush_mean"}
+    assert {name for name, word in found.items() if word == "cannot tell"} == too_fast
+    assert {found[name] for name in found.keys() - too_fast} == {"equivalent" if factor is right else "different"}
+    assert {(said[f"twin.{name}"].verdict, said[f"twin.{name}"].causes[-1].kind) for name in too_fast} == {
+        ("inconclusive", "below_floor")
+    }
+    assert "100 % of these requests take at most 100 us, which the emulator alone takes" in said["twin.flush_mean"].evidence
     assert study.statement.facts["twin.limited"].word == "write, flush"
-    assert {cause.kind for claim in study.statement.claims for cause in claim.causes} == {"below_floor"}
     table = study.tables["disk"](study.results)
-    assert table.loc["read", "compared"] == "yes"
-    assert table.loc["write", "compared"] == "no, it is faster than the emulator can be"
+    assert table["the twin can be as fast"].to_dict() == {"read": "yes", "write": "no", "flush": "no"}
+    assert table["at most the floor"].to_dict() == {"read": "0 %", "write": "100 %", "flush": "100 %"}
+
+
+def test_too_few_blocks_are_told_also_of_a_kind_that_is_too_fast(tmp_path: Path) -> None:
+    study = written(tmp_path, right, blocks=2, floor_ns=100_000)
+    assert set(outcomes(study).values()) == {"not valid"}
+    (claim,) = [claim for claim in study.statement.claims if claim.id == "twin.flush_p50"]
+    assert [cause.kind for cause in claim.causes] == ["too_few", "below_floor"]
+
+
+def test_a_median_above_the_floor_does_not_hide_requests_below_it() -> None:
+    """The oracle: the device's own draws."""
+    own = device.QuantilesByInflight(
+        inflight=(1, 8), quantiles=((0, 10_000, 1), (0.2, 20_000, 2), (0.5, 60_000, 3), (1, 90_000, 4))
+    )
+    model = device.DeviceModel(
+        name="disk",
+        read_latency_ns=own,
+        write_latency_ns=device.Quantiles(quantiles=((0, 30_000), (0.4, 30_000), (1, 40_000))),
+        flush_latency_ns=device.Lognormal(median_ns=40_000, sigma=0.5),
+    )
+    for longest_ns in (5_000, 20_000, 25_000, 30_000, 40_000, 95_000):
+        for op, share in enumerate(model.shares_up_to(longest_ns)):
+            arrivals_ns, completions_ns = device.simulate_closed(model, 1, np.full(4000, op), 0, 4096 if op < 2 else 0)
+            drawn_ns = completions_ns - arrivals_ns
+            assert share == pytest.approx(float(np.mean(drawn_ns <= longest_ns)), abs=0.03), (longest_ns, op)
+    assert model.latency_ns[0] > 25_000
+    assert [cause.operation for cause in _limited(model, 25_000)] == ["read", "flush"]
+    assert device.DeviceModel(name="x", read_latency_ns=5, write_latency_ns=6, flush_latency_ns=7).shares_up_to(6) == (1, 1, 0)
 
 
 def test_every_table_and_figure_comes(blind_study: Study[Results], tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ if PROJECT.config.disk is not None:
         params:
             disk=PROJECT.config.disk,
             seconds=SCALE.twin.profile_s,
+            settle=SCALE.twin.settle_s,
             size=SCALE.twin.device_size_mib,
             machine=machine_and_cores(),
             computing=PROJECT.computing("disk"),

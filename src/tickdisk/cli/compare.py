@@ -78,8 +78,8 @@ def reference(results: Annotated[Path, typer.Option(help="Folder of the results.
     """Keeps a run as the reference of its scale, with which later runs are compared.
 
     It writes the facts, the claims and the main parts of the plan of the run to data/reference/SCALE, together with the commit of
-    the project. A study that runs alone is kept in data/kept/STUDY, with its figure. An older reference of this scale or study is
-    replaced. It needs a checkout without changes that are not committed.
+    the project. A study that runs alone is kept in data/kept/STUDY, with its figure, or in data/kept/STUDY-NAME if the run names
+    its disk. An older reference of the same name is replaced. It needs a checkout without changes that are not committed.
     """
     from tickdisk import compare as room
     from tickdisk.project import left_out, read_plan

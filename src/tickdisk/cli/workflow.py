@@ -158,9 +158,14 @@ def profile_disk(plan: _Plan = PLAN_PATH) -> None:
     process.follow_owner()
     project = Project.load(plan)
     disk, design = project.disk, project.config.chosen.design(TWIN)
-    size_bytes = design.device_size_mib << 20
     profiled = room.profile_disk(
-        disk.folder, disk.profile, disk.latencies, seconds=design.profile_s, size_bytes=size_bytes, say=say
+        disk.folder,
+        disk.profile,
+        disk.latencies,
+        seconds=design.profile_s,
+        settle_s=design.settle_s,
+        size_bytes=design.device_size_mib << 20,
+        say=say,
     )
     print(room.screen(profiled.model))
     say(f"{disk.profile}: {profiled.model.description}")

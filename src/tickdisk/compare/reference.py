@@ -22,8 +22,11 @@ from tickdisk.project import read_plan
 from tickdisk.studies.statement import CLAIMS, FACTS, MISSING, Claim, Fact, read_claims, read_facts
 
 REFERENCES, KEPT = Path("data/reference"), Path("data/kept")
-"""The folders of the references of scales, and of our results of studies that run alone, which the paper shows as ours."""
-_ABOUT, _FIGURE = "about.json", "figure.svg"
+"""The folders of the references of scales, and of our results of studies that run alone, which the paper shows as ours.
+
+Results are kept as STUDY, or as STUDY-NAME for a disk with a name. No study has a hyphen in its name.
+"""
+_ABOUT, _FIGURE, _CONFIDENCE = "about.json", "figure.svg", "setup.confidence"
 
 
 class Reference(Record):
@@ -44,10 +47,12 @@ class KeptStudy(Record):
     """The run that the results come from."""
     machine: str
     """The machine of that run."""
+    study: str
+    """The name of the study."""
     figure: str
     """The path of the study's main figure, from the folder of the project."""
     facts: dict[str, Fact]
-    """The facts of the study, under their names."""
+    """The facts of the study, and the confidence of its intervals (`setup.confidence`), under their names."""
     claims: tuple[Claim, ...]
     """The claims of the study."""
 
@@ -60,7 +65,7 @@ class WithReference(Comparison):
     summary: str
     """The comparison in a few sentences."""
     kept: dict[str, KeptStudy] = Field(default_factory=dict)
-    """Our results of the studies that run alone and that the run lacks, by the name of the study."""
+    """Our results of the studies that run alone and that the run lacks, by the names under which they are kept."""
 
 
 class WithoutReference(Record):
@@ -73,13 +78,14 @@ class WithoutReference(Record):
     rows: tuple[ComparedClaim, ...] = ()
     """The list is empty."""
     kept: dict[str, KeptStudy] = Field(default_factory=dict)
-    """Our results of the studies that run alone and that the run lacks, by the name of the study."""
+    """Our results of the studies that run alone and that the run lacks, by the names under which they are kept."""
 
 
 def write_reference(results: Path, references: Path = REFERENCES, kept: Path = KEPT, *, left_out: Collection[str] = ()) -> Path:
     """Keeps the facts, the claims and the plan of a run as the reference of its scale, and returns the folder.
 
-    A run of a study that runs alone is kept under the name of the study in the folder `kept`, with the study's main figure.
+    A run of a study that runs alone is kept under the name of the study in the folder `kept`, with the study's main figure. If
+    the run names its disk, the name of the folder is STUDY-NAME.
     `left_out` names the studies that the plan leaves out. The file about.json has the day and the commit. Raises TickdiskError if
     the project has changes that are not committed, because then nobody could make the run again, if another study is missing
     because a step failed, or if the facts are of another scale than the plan.
@@ -104,7 +110,7 @@ def write_reference(results: Path, references: Path = REFERENCES, kept: Path = K
     if folder.parent == kept:
         if scale == "smoke":
             raise TickdiskError("a run at the scale smoke decides nothing and is not kept; run the study at another scale")
-        study = STUDIES[folder.name]
+        study = STUDIES[_study_of(folder)]
         drawn = results / "notebooks" / study.name / "figures" / f"{study.card.figure}.svg"
         write_text(folder / _FIGURE, drawn.read_text(encoding="utf-8"))
     else:
@@ -128,7 +134,14 @@ def read_about(folder: Path) -> Reference:
 def _folder(config: Config, references: Path, kept: Path) -> Path:
     """Returns the folder of the reference of a run: that of its study, if this runs alone, or else that of its scale."""
     study = config.study
-    return kept / study if study is not None and STUDIES[study].runs_alone else references / config.scale
+    if study is None or not STUDIES[study].runs_alone:
+        return references / config.scale
+    return kept / (study if config.disk_name is None else f"{study}-{config.disk_name}")
+
+
+def _study_of(folder: Path) -> str:
+    """Returns the name of the study whose results a folder in `data/kept` holds."""
+    return folder.name.partition("-")[0]
 
 
 def _lines(value: Any) -> str:
@@ -168,17 +181,18 @@ def compare_with_reference(results: Path, output: Path, references: Path = REFER
 
 
 def _kept(results: Path, folder: Path) -> dict[str, KeptStudy]:
-    """Returns our results of the studies that run alone and that a run lacks. A study that was never kept is not among them."""
+    """Returns our results of the studies that run alone and that a run lacks, by the names under which they are kept."""
     own, found = read_facts(results), dict[str, KeptStudy]()
-    for name in (name for name, study in STUDIES.items() if study.runs_alone):
-        at, start = folder / name, f"{name}."
-        if (at / _ABOUT).exists() and not any(fact.startswith(start) for fact in own):
+    for at in sorted(about.parent for about in folder.glob(f"*/{_ABOUT}")):
+        study, start = _study_of(at), f"{_study_of(at)}."
+        if not any(fact.startswith(start) for fact in own):
             facts = read_facts(at)
-            found[name] = KeptStudy(
+            found[at.name] = KeptStudy(
                 reference=read_about(at),
                 machine=machine_of(facts),
+                study=study,
                 figure=str(at / _FIGURE),
-                facts={fact: value for fact, value in facts.items() if fact.startswith(start)},
+                facts={name: fact for name, fact in facts.items() if name.startswith(start) or name == _CONFIDENCE},
                 claims=tuple(claim for claim in read_claims(at).values() if claim.id.startswith(start)),
             )
     return found

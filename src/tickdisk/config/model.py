@@ -1,5 +1,6 @@
 """The types of `workflow/config/config.yaml`. Every key has a description, and unknown keys are errors."""
 
+import re
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -15,6 +16,7 @@ Count = Annotated[int, Field(ge=1)]
 ScaleName = Literal["smoke", "paper", "full"]
 FileSystem = Literal["ext4", "xfs", "btrfs"]
 DesignType = TypeVar("DesignType", bound=Design)
+_PLAIN = "[a-z0-9-]+"
 
 
 def _one_of(names: Collection[str]) -> Callable[[str], str]:
@@ -34,6 +36,13 @@ def _full(path: str) -> str:
     return path
 
 
+def _plain(name: str) -> str:
+    if not re.fullmatch(_PLAIN, name):
+        raise ValueError("it has to consist of lower-case letters, digits and hyphens, such as slow-ssd")
+    return name
+
+
+PlainName = Annotated[str, AfterValidator(_plain), Field(json_schema_extra={"pattern": f"^{_PLAIN}$"})]
 FullPath = Annotated[str, AfterValidator(_full), Field(json_schema_extra={"pattern": "^/"})]
 ExperimentName = Annotated[str, AfterValidator(_one_of(EXPERIMENTS)), Field(json_schema_extra={"enum": list(EXPERIMENTS)})]
 StudyName = Annotated[str, AfterValidator(_one_of(STUDIES)), Field(json_schema_extra={"enum": list(STUDIES)})]
@@ -192,6 +201,9 @@ class Config(Record):
     """The only study that runs. Without it, all studies run but those that run alone."""
     disk: FullPath | None = Field(default=None, exclude_if=lambda disk: disk is None)
     """Full path of a folder on the real disk that the study `twin` compares with its emulated twin. A file is made in it."""
+    disk_name: PlainName | None = Field(default=None, exclude_if=lambda name: name is None)
+    """Name of that disk, by which the paper tells it from other disks and under which `tickdisk reference` keeps the run. Without
+    it, the run is kept as that of the usual disk."""
     leave_out: list[StudyName] = Field([])
     """Studies that do not run. The paper and the page are made without them and say so."""
     doses: tuple[Dose, ...] = Field(default=(), exclude_if=lambda doses: not doses)
@@ -212,6 +224,8 @@ class Config(Record):
             raise ValueError(f"study {TWIN.name} needs a folder on the disk; give one, such as disk=/srv/minecraft")
         if self.disk is not None and self.study != TWIN.name:
             raise ValueError(f"only the study {TWIN.name} uses disk; give study={TWIN.name}, too, or leave disk out")
+        if self.disk_name is not None and self.disk is None:
+            raise ValueError("disk_name names a disk, and there is none; give disk, too, or leave disk_name out")
         return self
 
     @property

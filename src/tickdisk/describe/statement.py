@@ -108,7 +108,7 @@ SECTION = Section(
             "data/kept/STUDY/about.json",
             "This file says where our results of a study that runs alone come from, with the keys of "
             "`data/reference/SCALE/about.json`. Beside it lie `facts.json` and `claims.json` of that run, and the study's main "
-            "figure.",
+            "figure. The folder is STUDY-NAME if the run names its disk.",
             (),
         ),
         Entry(

@@ -10,7 +10,7 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.machine import Machine
 
 BackendName = Literal["fuse", "tree", "zram", "null_blk", "folder", "simulated"]
-_CONFIGFS = "sys/kernel/config"
+_CONFIGFS, _NO_ROOT = "sys/kernel/config", "it needs root to mount"
 _MEMORY_BYTES_PER_S = 10**10
 """Bandwidth that memory itself has. A model with at least this bandwidth needs no backend that limits transfers."""
 
@@ -19,18 +19,18 @@ _MEMORY_BYTES_PER_S = 10**10
 class Abilities:
     """The abilities of a backend. `tickdisk device backends` prints them, and `bring_up` refuses options that need others."""
 
-    mounts: bool
-    block_device: bool
-    """Whether the file system lies on a block device. `extents_of` and fio on the raw device need one."""
-    needs_root: bool
-    keeps_log: bool
-    """Whether every request is recorded in a log (option `log_path`)."""
-    changes_while_mounted: bool
-    """Whether `MountedDevice.set` takes another model while files are in use."""
-    cuts_power: bool
-    """Whether `MountedDevice.cut` can drop what was not flushed."""
     model: str
     """The parts of a device model that the backend honours, in words for people. `Backend.refuses` decides it for a model."""
+    mounts: bool = True
+    block_device: bool = True
+    """Whether the file system lies on a block device. `extents_of` and fio on the raw device need one."""
+    needs_root: bool = True
+    keeps_log: bool = False
+    """Whether every request is recorded in a log (option `log_path`)."""
+    changes_while_mounted: bool = False
+    """Whether `MountedDevice.set` takes another model while files are in use."""
+    cuts_power: bool = False
+    """Whether `MountedDevice.cut` can drop what was not flushed."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,18 @@ class Backend:
             raise TickdiskError(f"backend {self.name} cannot be device {model.name}: {reason}; take backend fuse")
 
 
+def _folder_lacks(machine: Machine) -> str | None:
+    if machine.user != 0:
+        return _NO_ROOT
+    return None if machine.has("dev/loop-control") else "there is no /dev/loop-control; load loop, or grant privileges"
+
+
 def _fuse_lacks(machine: Machine) -> str | None:
     if machine.user != 0:
-        return "it needs root to mount; run as root, or take backend tree"
+        return f"{_NO_ROOT}; run as root, or take backend tree"
     if not machine.has("dev/fuse"):
         return "there is no /dev/fuse; run `modprobe fuse`, or add it to the container"
-    return None if machine.has("dev/loop-control") else "there is no /dev/loop-control; load loop, or grant privileges"
+    return _folder_lacks(machine)
 
 
 def _tree_lacks(machine: Machine) -> str | None:
@@ -72,13 +78,13 @@ def _tree_lacks(machine: Machine) -> str | None:
 
 def _zram_lacks(machine: Machine) -> str | None:
     if machine.user != 0:
-        return "it needs root to mount"
+        return _NO_ROOT
     return None if machine.has("sys/class/zram-control/hot_add") else "there is no /sys/class/zram-control; run `modprobe zram`"
 
 
 def _null_blk_lacks(machine: Machine) -> str | None:
     if machine.user != 0:
-        return "it needs root to mount"
+        return _NO_ROOT
     if machine.has(f"{_CONFIGFS}/nullb"):
         return None
     if not machine.kernel_has("null_blk"):
@@ -109,7 +115,7 @@ def _needs_places(model: DeviceModel) -> str | None:
 
 
 def _more_than_memory(model: DeviceModel) -> str | None:
-    if any(latency != 0 for latency in _latencies(model)):
+    if any(_latencies(model)):
         return "the backend is as fast as memory and cannot add a latency"
     slow = model.bandwidth_bytes_per_s is not None and model.bandwidth_bytes_per_s < _MEMORY_BYTES_PER_S
     parts = [*_parts(model), *(["bandwidth"] if slow else [])]
@@ -124,14 +130,8 @@ def _more_than_constant(model: DeviceModel) -> str | None:
     return f"the backend cannot emulate {', '.join(parts)}" if parts else None
 
 
-def _folder_lacks(machine: Machine) -> str | None:
-    if machine.user != 0:
-        return "it needs root to mount"
-    return None if machine.has("dev/loop-control") else "there is no /dev/loop-control; load loop, or grant privileges"
-
-
 def _more_than_itself(model: DeviceModel) -> str | None:
-    slows = any(latency != 0 for latency in _latencies(model)) or model.bandwidth_bytes_per_s is not None or bool(_parts(model))
+    slows = any(_latencies(model)) or model.bandwidth_bytes_per_s is not None or bool(_parts(model))
     return "the backend is a real disk, whose speed cannot be set" if slows else None
 
 
@@ -146,15 +146,7 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
             Backend(
                 "fuse",
                 "a file in memory behind FUSE, a loop device on it, a file system on that",
-                Abilities(
-                    mounts=True,
-                    block_device=True,
-                    needs_root=True,
-                    keeps_log=True,
-                    changes_while_mounted=True,
-                    cuts_power=True,
-                    model="all of it",
-                ),
+                Abilities("all of it", keeps_log=True, changes_while_mounted=True, cuts_power=True),
                 _fuse_lacks,
                 _nothing,
             ),
@@ -162,13 +154,11 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
                 "tree",
                 "a FUSE file system on a backing folder, below the kernel's write-back cache",
                 Abilities(
-                    mounts=True,
+                    "all of it except seek, while names, sizes and journals cost nothing",
                     block_device=False,
                     needs_root=False,
                     keeps_log=True,
                     changes_while_mounted=True,
-                    cuts_power=False,
-                    model="all of it except seek, while names, sizes and journals cost nothing",
                 ),
                 _tree_lacks,
                 _needs_places,
@@ -176,60 +166,28 @@ BACKENDS: Mapping[str, Backend] = MappingProxyType(
             Backend(
                 "zram",
                 "the kernel's disk in memory",
-                Abilities(
-                    mounts=True,
-                    block_device=True,
-                    needs_root=True,
-                    keeps_log=False,
-                    changes_while_mounted=False,
-                    cuts_power=False,
-                    model="nothing, because it is as fast as memory",
-                ),
+                Abilities("nothing, because it is as fast as memory"),
                 _zram_lacks,
                 _more_than_memory,
             ),
             Backend(
                 "null_blk",
                 "the kernel's null block device, with memory behind it",
-                Abilities(
-                    mounts=True,
-                    block_device=True,
-                    needs_root=True,
-                    keeps_log=False,
-                    changes_while_mounted=False,
-                    cuts_power=False,
-                    model="one constant latency, and a bandwidth",
-                ),
+                Abilities("one constant latency, and a bandwidth"),
                 _null_blk_lacks,
                 _more_than_constant,
             ),
             Backend(
                 "folder",
                 "a real disk: a file in a folder of it, a loop device on that, a file system on that",
-                Abilities(
-                    mounts=True,
-                    block_device=True,
-                    needs_root=True,
-                    keeps_log=False,
-                    changes_while_mounted=False,
-                    cuts_power=False,
-                    model="nothing, because the disk is as fast as it is",
-                ),
+                Abilities("nothing, because the disk is as fast as it is"),
                 _folder_lacks,
                 _more_than_itself,
             ),
             Backend(
                 "simulated",
                 "no mounted device, because the times of a replay are computed",
-                Abilities(
-                    mounts=False,
-                    block_device=False,
-                    needs_root=False,
-                    keeps_log=False,
-                    changes_while_mounted=False,
-                    cuts_power=False,
-                    model="all of it",
-                ),
+                Abilities("all of it", mounts=False, block_device=False, needs_root=False),
                 _nothing,
                 _nothing,
             ),

@@ -21,6 +21,7 @@ from tickdisk.device.parts import (
     Seek,
     Stalls,
     median_ns,
+    share_up_to,
 )
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import problem
@@ -106,6 +107,14 @@ class DeviceModel(ModelPart):
         write_ns = seek_ns + median_ns(self.write_latency_ns) if self.cache is None else median_ns(self.cache.latency_ns)
         read_ns = seek_ns + median_ns(self.read_latency_ns)
         return read_ns, write_ns, median_ns(self.flush_latency_ns), median_ns(self.discard_latency_ns)
+
+    def shares_up_to(self, longest_ns: float) -> tuple[float, float, float]:
+        """Returns the shares of reads, writes and flushes whose latencies are at most `longest_ns` on the idle device.
+
+        They are those of the latencies alone, without an arm and a cache.
+        """
+        read, write, flush = self.read_latency_ns, self.write_latency_ns, self.flush_latency_ns
+        return share_up_to(read, longest_ns), share_up_to(write, longest_ns), share_up_to(flush, longest_ns)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns all that decides when the device completes requests, as a dict that JSON can hold. Results keep this form.

@@ -1,7 +1,7 @@
-"""A mounted device of the backend fuse, and the operations on it. Its subclasses in `tree` and `kernel_device` vary them."""
+"""A mounted device of the backend fuse, and the operations on it. Its subclasses in `tree` and `unemulated` vary them."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from tickdisk.device.clean import clean, end, users_of
 from tickdisk.device.control import ask
 from tickdisk.device.cut import Cut, CutImage, NotRecoveredError, force_down
 from tickdisk.device.emulator import start_emulator
+from tickdisk.device.fill import fill, write_zeroes
 from tickdisk.device.log import OPS
 from tickdisk.device.loop import LoopDevice, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
@@ -25,9 +26,10 @@ from tickdisk.foundation.process import Child, run
 
 MKFS = {
     # The lazy initialisation is switched off, because writes in the background would be taken for the server's requests.
-    "ext4": ("mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"),
-    "xfs": ("mkfs.xfs", "-q", "-f"),
-    "btrfs": ("mkfs.btrfs", "-q", "-f"),
+    # Nothing is discarded, because a real disk would then have to find the room of its file again.
+    "ext4": ("mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"),
+    "xfs": ("mkfs.xfs", "-q", "-f", "-K"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f", "--nodiscard"),
 }
 LEAST_BYTES = {"ext4": 16 << 20, "xfs": 300 << 20, "btrfs": 109 << 20}
 """The size of the smallest device on which each program of MKFS makes a file system."""
@@ -41,7 +43,7 @@ class DeviceSetting:
     number: int
     """Number of the setting in the device's log."""
     effective_ns: int
-    """Time from which arriving requests are under this setting, in ns of CLOCK_MONOTONIC. It is 0 for zram and null_blk."""
+    """Time from which arriving requests are under this setting, in ns of CLOCK_MONOTONIC."""
     model: str
     floor_ns: int
     """Time by which replies are sent earlier than the model says, because the machine itself adds it (the floor)."""
@@ -53,9 +55,6 @@ class MountedDevice:
     This class is for the backend fuse, in which a file system lies on a loop device on an emulated disk. Its subclasses are for
     the other backends. `up`, `bring_up` and `attach` return devices, and `down` removes them.
     """
-
-    _mkfs: Mapping[str, Sequence[str]] = MKFS
-    """Commands that make the file system, by its kind."""
 
     def __init__(self, record: DeviceRecord) -> None:
         self.name, self.size_bytes = record.name, record.size_bytes
@@ -142,9 +141,13 @@ class MountedDevice:
         self._child = start_emulator(record, log_path, logs or record.logs, cores, detached=detached)
 
     def _make_file_system(self) -> None:
-        file_system = self._record.file_system
+        file_system, is_filled = self._record.file_system, self._record.filled
+        if is_filled:
+            fill(self.block_device, self.size_bytes)
         if file_system is not None:
-            run([*self._mkfs[file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[file_system][0])
+            run([*MKFS[file_system], self.block_device], timeout_s=_STEP_S * 12, what=MKFS[file_system][0])
+            if is_filled:
+                write_zeroes(self.block_device, self.size_bytes)
             self._mount()
 
     def _mount(self) -> None:
@@ -360,12 +363,7 @@ class MountedDevice:
     def _go_down(self) -> None:
         record = self._record
         self._end_users_and_delays()
-        if record.file_system is not None and not unmount(record.mount_point, self._unmount_limit_s(), lazily=False):
-            raise TickdiskError(f"{record.mount_point} is in use")
-        if self._loop is not None:
-            self._loop.close()
-        if record.loop is not None and not detach(record.loop, record.mark, _STEP_S):
-            raise TickdiskError(f"{self.block_device} is in use")
+        self._give_up_unused()
         for number in record.old_loops:
             if not detach(number, record.mark, _CUT_STEP_S):
                 raise TickdiskError(f"{device_path(number)} from before a power cut is in use")

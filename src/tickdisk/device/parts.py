@@ -141,6 +141,24 @@ def median_ns(latency: OpLatency) -> int:
             return latency
 
 
+def share_up_to(latency: OpLatency, longest_ns: float) -> float:
+    """Returns the share of the requests to an idle device whose constant or drawn latency is at most `longest_ns`."""
+    match latency:
+        case QuantilesByInflight():
+            return share_up_to(latency.table(0), longest_ns)
+        case Quantiles():
+            shares, latencies = np.array(latency.quantiles).T
+            if longest_ns >= latencies[-1]:
+                return 1.0
+            after = int(np.searchsorted(latencies, longest_ns, side="right"))  # the first point with a longer latency
+            around = slice(max(after - 1, 0), after + 1)
+            return float(np.interp(longest_ns, latencies[around], shares[around], left=0.0))
+        case Lognormal() if latency.sigma > 0 and longest_ns > 0:
+            return NormalDist(float(np.log(latency.median_ns)), latency.sigma).cdf(float(np.log(longest_ns)))
+        case _:
+            return float(median_ns(latency) <= longest_ns)
+
+
 class Bucket(ModelPart):
     """A token bucket, by which a cloud volume limits requests or bytes. Reads and writes pass it in the order of their arrival.
 

@@ -116,18 +116,20 @@ class DeviceRecord(BaseModel):
     """Kind of the file system. It is "tree" for a tree, and None for a bare block device."""
     volatile: bool = False
     """Whether a power cut drops what was not flushed."""
+    filled: bool = False
+    """Whether every byte of the block device is written before the file system is made."""
     mount_point: Path
     """Folder at which the file system is mounted. Nothing is mounted there for a bare block device."""
     daemon: ProcessIdentity | None = None
-    """The process of the emulator. It is None before the emulator starts, and for the backends zram and null_blk."""
+    """The process of the emulator. It is None before the emulator starts, and for a backend without an emulator."""
     loop: int | None = None
-    """Number of the loop device. It is None before one is attached, and for backends other than fuse."""
+    """Number of the loop device. It is None before one is attached, and for backends other than fuse and folder."""
     arrivals_lack: str = ""
     """The reason why the kernel does not say when requests arrive, or an empty text if it does."""
     block: KernelBlock | None = None
     """The block device of the backends zram and null_blk. It is None for other backends."""
     backing: Path | None = None
-    """The folder that contains the files of a tree. It is None for other backends."""
+    """The folder that contains the files of a tree, or the file of the backend folder. It is None for other backends."""
     made_backing: bool = False
     """Whether the backing folder was made for the device, and is removed with it."""
     is_nobodys: bool = False

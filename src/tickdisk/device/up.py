@@ -60,6 +60,9 @@ class Options(TypedDict, total=False):
     """Folder at which the device is mounted. If None or left out, it is a folder beside the device's record."""
     volatile: bool
     """Whether a power cut drops data that were not flushed (`MountedDevice.cut`)."""
+    filled: bool
+    """Whether every byte of the block device is written and flushed before the file system is made, as it always is on a real
+    disk (backend folder)."""
     backing: Path | None
     """Folder with the files of a tree, which stay in it. If None or left out, they are in memory and vanish with the device. For
     the backend folder, it is a folder on the real disk, and has to be given."""
@@ -99,6 +102,7 @@ def bring_up(model: DeviceModel, *, detached: bool = False, **options: Unpack[Op
         name, size_bytes, on_it, options.get("mount_point"), backend.name, volatile=options.get("volatile", False)
     )
     backing = options.get("backing")
+    record.filled = backend.name == FOLDER or options.get("filled", False)
     record.backing = None if backing is None else Path(os.path.realpath(backing))
     device = _DEVICES[backend.name](record)
     record.create()
@@ -157,6 +161,8 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
     volatile = options.get("volatile", False)
     if volatile and not backend.abilities.cuts_power:
         raise TickdiskError(f"backend {backend.name} cannot lose what was not flushed; leave volatile out, or take backend fuse")
+    if options.get("filled", False) and not backend.abilities.block_device:
+        raise TickdiskError(f"backend {backend.name} has no block device to fill; leave filled out, or take backend fuse")
     if backend.name == TREE and file_system is None:
         raise TickdiskError("a tree has no block device that could be left bare; take backend fuse")
     if file_system is not None and file_system not in MKFS:

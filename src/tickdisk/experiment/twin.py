@@ -29,6 +29,9 @@ class Twin(Roaming):
     ping_period_s: Seconds = 1.0
     device_size_mib: Annotated[int, Field(ge=64)] = 512
     """Size of the part of the real disk that is used, and of the emulated devices."""
+    settle_s: Seconds = 5.0
+    """Time for which a disk rests before the profile and before each life. Each disk is wholly written before it rests, also an
+    emulated one, so that all have the same history."""
     profile_s: Annotated[float, Field(ge=1)] = 6.0
     """Time of each job of fio in all rounds of the profile together."""
     wrong_factor: Annotated[float, Field(gt=1)] = 3.0

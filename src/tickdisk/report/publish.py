@@ -88,7 +88,7 @@ def extent(template: Path) -> Extent:
     def ask(selector: str) -> Any:
         return json.loads(typst.query(str(template), selector, field="value", root=".", ignore_system_fonts=True))
 
-    # Studies that run alone stand behind the end, and do not count.
+    # Studies that run alone and our kept results follow the paper, and their figures have no limit.
     counted = "selector(figure.where(kind: image)).before(<paper-end>)"
     figures = json.loads(typst.query(str(template), counted, field="kind", root=".", ignore_system_fonts=True))
     return Extent(ask("<body-end>")[0], ask("<paper-end>")[0], len(figures))

@@ -97,8 +97,9 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
 def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart: Sequence[device.MountedDevice]) -> Path:
     """Copies the world to the device, and returns the folder of the copy. Files that lie apart go to the other device, if any.
 
-    The device has no delay while the copy is made. Afterwards the file system is mounted anew, so that the page cache is
-    cold, and the device is that of the life's first arm. Raises TickdiskError if the world does not fit.
+    The device has no delay while the copy is made. Afterwards the file system is mounted anew, so that all is written and the
+    page cache is cold. The device rests for a while (`Stage.settle_s`), and is then that of the life's first arm. Raises
+    TickdiskError if the world does not fit.
     """
     disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
     target = disk.mount_point / "world"
@@ -113,6 +114,8 @@ def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart
         place_apart(target, stage.names_apart, other.mount_point)
     for each in (disk, *apart):
         each.remount()
+    time.sleep(stage.settle_s)
+    for each in (disk, *apart):
         stage.set(each, stage.life.first_arm, _BEFORE)
     return target
 

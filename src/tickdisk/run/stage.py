@@ -103,6 +103,11 @@ class Stage:
         """Whether the requests to the block device are traced in the kernel, as in every life beside a real disk."""
         return self.cell.resolved.disk is not None
 
+    @property
+    def settle_s(self) -> float:
+        """Time for which the device rests before the server starts, which is 0 but for a life beside a real disk."""
+        return float(self.cell.resolved.design["settle_s"]) if self.traces_blocks else 0.0
+
     def mounted(
         self, logs: Path, *, log_path: Path | None = None, volatile: bool = False
     ) -> AbstractContextManager[device.MountedDevice]:
@@ -122,6 +127,7 @@ class Stage:
             logs=logs,
             cores=host.split_cores().emulator,
             volatile=volatile,
+            filled=self.traces_blocks,
         )
 
     def floor_ns(self, arm: str) -> int:

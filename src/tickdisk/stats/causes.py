@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tickdisk.foundation.numbers import interval, number
+from tickdisk.foundation.numbers import interval, number, percent
 from tickdisk.foundation.record import Record
 
 Word = Literal["different", "equivalent", "inconclusive", "not valid"]
@@ -221,7 +221,7 @@ class NotShown(Record):
 
 
 class BelowFloor(Record):
-    """A real disk is faster at an operation than the emulator can be, so that no emulated twin stands for it."""
+    """A real disk is often faster at an operation than the emulator can be, so that no emulated twin stands for it."""
 
     kind: Literal["below_floor"] = "below_floor"
     operation: str
@@ -230,12 +230,17 @@ class BelowFloor(Record):
     """Median latency of the operation by the profile of the disk."""
     floor_ns: int
     """Floor of the twin."""
+    share: float
+    """Share of the disk's operations, by the profile, that take at most as long as the floor."""
 
     @property
     def sentence(self) -> str:
         """The cause in words."""
         latency_us, floor_us = (number(ns / 1e3) for ns in (self.latency_ns, self.floor_ns))
-        return f"a {self.operation} of the disk takes {latency_us} us, and the emulator alone takes {floor_us} us"
+        return (
+            f"a {self.operation} of the disk takes {latency_us} us at the median, and {percent(self.share)} of these requests "
+            f"take at most {floor_us} us, which the emulator alone takes"
+        )
 
 
 class WrongTwinNotFound(Record):
@@ -279,11 +284,10 @@ Obstacle = (
     | NothingCaptured
     | FilesUnknown
     | StepsNotValid
-    | BelowFloor
 )
 """A cause for which `verdict` can say nothing, or for which a test that succeeds decides nothing."""
 Cause = Annotated[
-    Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown | WrongTwinNotFound | NotSettled,
+    Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown | BelowFloor | WrongTwinNotFound | NotSettled,
     Field(discriminator="kind"),
 ]
 """A cause for which a claim is not decided, as claims.json holds it."""

@@ -22,8 +22,11 @@ SMALL_BYTES = 4096
 """Largest size of the reads and writes whose latencies are compared."""
 _FEWEST = 10
 """Number of requests of a kind below which a life says nothing about their latency."""
+_SHARE_BELOW_FLOOR = 0.05
+"""Share of the requests of a kind above which the disk is too fast for its twin, if they take at most as long as the floor."""
 Outcome = Literal["equivalent", "different", "inconclusive", "cannot tell", "not valid"]
-"""The outcome for one metric. It is `cannot tell` where the twin is equivalent and the wrong twin was not found to be slower."""
+"""The outcome for one metric. It is `cannot tell` for a kind of request that is too fast for the emulator, and where the twin is
+equivalent and the wrong twin was not found to be slower."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,17 @@ class Metric:
     """Name in facts and claims, and of the column of `Results.lives`."""
     title: str
     """Name for people, in the middle of a sentence."""
-    is_of_requests: bool
+    operation: str | None = None
+    """The operation whose latency it is, or None for a metric of players."""
 
 
 METRICS = (
-    Metric("gap_max", "the longest tick gap", is_of_requests=False),
-    Metric("gap_mean", "the mean tick gap", is_of_requests=False),
-    Metric("join_mean", "the mean join time", is_of_requests=False),
-    Metric("teleport_mean", "the mean teleport latency", is_of_requests=False),
+    Metric("gap_max", "the longest tick gap"),
+    Metric("gap_mean", "the mean tick gap"),
+    Metric("join_mean", "the mean join time"),
+    Metric("teleport_mean", "the mean teleport latency"),
     *(
-        Metric(f"{op}_{name}", f"the {name if name == 'mean' else 'median'} latency of {words}", is_of_requests=True)
+        Metric(f"{op}_{name}", f"the {name if name == 'mean' else 'median'} latency of {words}", op)
         for op, words in (("read", "small reads"), ("write", "small writes"), ("flush", "flushes"))
         for name in ("p50", "mean")
     ),
@@ -67,8 +71,8 @@ class Compared:
     @property
     def outcome(self) -> Outcome:
         """The answer of the metric about the twin."""
-        cannot_tell = any(isinstance(cause, stats.WrongTwinNotFound) for cause in self.causes)
-        return "cannot tell" if cannot_tell else self.verdict.word
+        cannot_tell = any(isinstance(cause, stats.BelowFloor | stats.WrongTwinNotFound) for cause in self.causes)
+        return "cannot tell" if cannot_tell and self.verdict.word != "not valid" else self.verdict.word
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Results:
     floor_ns: int
     """Floor of the twin on this machine."""
     limited: Sequence[stats.BelowFloor]
-    """The operations of the disk that are faster than the emulator can be. If there are any, nothing is decided."""
+    """The operations of the disk that are too fast for the emulator, whose latencies decide nothing."""
     truth: profile.DiskTruth | None
     """The delays of a disk that was made slow on purpose. None for any other disk."""
 
@@ -130,10 +134,10 @@ def compute(plan: str, *, runs: str, margin: float | None) -> Results:
 
 
 def _limited(model: DeviceModel, floor_ns: int) -> Iterator[stats.BelowFloor]:
-    """Yields the operations whose latency does not exceed the floor, so that the emulator cannot be as fast."""
-    for op, latency_ns in zip(OPS[:3], model.latency_ns[:3], strict=True):
-        if latency_ns <= floor_ns:
-            yield stats.BelowFloor(operation=op, latency_ns=latency_ns, floor_ns=floor_ns)
+    """Yields the operations of which too many do not exceed the floor, so that the emulator cannot be as fast."""
+    for op, latency_ns, share in zip(OPS[:3], model.latency_ns[:3], model.shares_up_to(floor_ns), strict=True):
+        if share > _SHARE_BELOW_FLOOR:
+            yield stats.BelowFloor(operation=op, latency_ns=latency_ns, floor_ns=floor_ns, share=share)
 
 
 def _row(life: LifeTables, tau_ns: int) -> dict[str, object]:
@@ -181,7 +185,7 @@ def _compared(data: Runs, lives: pd.DataFrame, rules: stats.DecisionPlan, limite
             stats.verdict(
                 effect,
                 rules,
-                obstacles=[*limited, *saturated.get(REAL, ()), *saturated.get(arm, ())],
+                obstacles=[*saturated.get(REAL, ()), *saturated.get(arm, ())],
                 unreached=unreached.get(REAL, 0) + unreached.get(arm, 0),
                 p=p,
                 p_equivalent=p_equivalent,
@@ -192,7 +196,7 @@ def _compared(data: Runs, lives: pd.DataFrame, rules: stats.DecisionPlan, limite
         for arm, own in effects.items()
     }
     return [
-        Compared(metric, twin, wrong, verdict, beside, _causes(twin, wrong, verdict, beside, rules))
+        Compared(metric, twin, wrong, verdict, beside, _causes(metric, limited, twin, wrong, verdict, beside, rules))
         for metric, twin, wrong, verdict, beside in zip(
             METRICS, effects[TWIN_ARM], effects[WRONG], decided[TWIN_ARM], decided[WRONG], strict=True
         )
@@ -214,8 +218,16 @@ def _contrast(lives: pd.DataFrame, metric: str, arm: str, rules: stats.DecisionP
 
 
 def _causes(
-    twin: stats.Contrast, wrong: stats.Contrast, verdict: stats.Verdict, beside: stats.Verdict, rules: stats.DecisionPlan
+    metric: Metric,
+    limited: Sequence[stats.BelowFloor],
+    twin: stats.Contrast,
+    wrong: stats.Contrast,
+    verdict: stats.Verdict,
+    beside: stats.Verdict,
+    rules: stats.DecisionPlan,
 ) -> tuple[stats.Cause, ...]:
+    if too_fast := [cause for cause in limited if cause.operation == metric.operation]:
+        return (*verdict.obstacles, *too_fast)
     is_found = beside.word == "different" and wrong.ratio > 1  # It is slower than the disk by construction.
     if verdict.word == "equivalent" and not is_found:
         low, high = (end if isfinite(end) else None for end in (wrong.low, wrong.high))

@@ -10,7 +10,7 @@ from tickdisk import plot
 from tickdisk.device import OPS
 from tickdisk.experiment import REAL, TWIN_ARM, WRONG
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.numbers import number, with_interval
+from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.studies.twin.compute import Results
 
 _PANELS = ("twin", "wrong twin")
@@ -44,16 +44,19 @@ def runs(results: Results) -> pd.DataFrame:
 
 
 def disk(results: Results) -> pd.DataFrame:
-    """Returns one row per operation: the median latency by the profile, and whether the emulator can be as fast."""
+    """Returns one row per operation: its latency by the profile, beside the floor, and whether the emulator can be as fast."""
     limited = {cause.operation for cause in results.limited}
     rows = [
         {
             "operation": op,
             "profiled median (us)": number(latency_ns / 1e3),
             "floor of the twin (us)": number(results.floor_ns / 1e3),
-            "compared": "no, it is faster than the emulator can be" if op in limited else "yes",
+            "at most the floor": percent(share),
+            "the twin can be as fast": "no" if op in limited else "yes",
         }
-        for op, latency_ns in zip(OPS[:3], results.twin.latency_ns[:3], strict=True)
+        for op, latency_ns, share in zip(
+            OPS[:3], results.twin.latency_ns[:3], results.twin.shares_up_to(results.floor_ns), strict=True
+        )
     ]
     return pd.DataFrame(rows).set_index("operation")
 

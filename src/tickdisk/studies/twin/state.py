@@ -25,17 +25,22 @@ def _state_disk(statement: Statement, results: Results) -> None:
     statement.fact("marked", int(results.lives["marked"].sum()), "lives", source=source, note="disturbed from outside")
     statement.fact("unpaired", int(results.lives["unpaired"].sum()), "requests", source=source, note="seen without begin or end")
     statement.fact("floor", results.floor_ns / 1e3, "us", source="calibration", note="floor of the twin")
-    for op, latency_ns in zip(OPS[:3], results.twin.latency_ns[:3], strict=True):
+    twin = results.twin
+    for op, latency_ns, share in zip(OPS[:3], twin.latency_ns[:3], twin.shares_up_to(results.floor_ns), strict=True):
         note = f"median latency of a {op} by the profile of the disk"
         statement.fact(f"profile.{op}", latency_ns / 1e3, "us", source="profile of the disk", note=note)
+        note = f"share of {op} operations of the profile that take at most as long as the floor"
+        statement.fact(f"up_to_floor.{op}", share, "share", source="profile and calibration", note=note)
+    name = data.config.disk_name or "without a name"
+    statement.word("disk_name", name, source="plan", note="name of the real disk")
     statement.word("file_system", str(data.config.file_system), source="plan", note="file system on all disks")
-    limited = ", ".join(cause.operation for cause in results.limited)
-    statement.word("limited", limited or "none", source="profile and calibration", note="operations below the floor")
+    limited, note = ", ".join(cause.operation for cause in results.limited), "operations that are too fast for the emulator"
+    statement.word("limited", limited or "none", source="profile and calibration", note=note)
 
 
 def _state_metric(statement: Statement, results: Results, compared: Compared) -> None:
     name, title = compared.metric.name, compared.metric.title
-    source = "traced requests of lives" if compared.metric.is_of_requests else "ticks and actions of lives"
+    source = "traced requests of lives" if compared.metric.operation is not None else "ticks and actions of lives"
     for arm, what in ((REAL, "the real disk"), (TWIN_ARM, "the emulated twin"), (WRONG, "the wrong twin")):
         values = results.lives.loc[results.lives["arm"] == arm, name].dropna()
         mean, note = stats.over_lives(values, results.plan.alpha), f"{title} on {what}, mean over lives"
@@ -62,7 +67,7 @@ def _state_metric(statement: Statement, results: Results, compared: Compared) ->
     )
 
 
-def _told(causes: tuple[stats.Cause, ...]) -> list[stats.Obstacle | stats.WrongTwinNotFound | stats.Undecided]:
+def _told(causes: tuple[stats.Cause, ...]) -> list[stats.Obstacle | stats.BelowFloor | stats.WrongTwinNotFound | stats.Undecided]:
     """Returns the causes that have a sentence, which are all that this study makes."""
     silent = (stats.PointsNotJudged, stats.LivesFailed, stats.NotShown, stats.NotMeasured, stats.NotSettled)
     return [cause for cause in causes if not isinstance(cause, silent)]
