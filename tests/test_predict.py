@@ -62,6 +62,25 @@ def test_slack_hides_two_reads_and_does_not_hide_twenty():
     assert many.is_valid
 
 
+def test_a_tick_that_another_thread_begins_starts_before_the_thread_that_ticks_is_woken() -> None:
+    life = captured(Machine({"Server": ticking(*[reads(2)] * 12)}, read_ns=FAST_NS))
+    ticks = life.evidence.ticks
+    assert ticks is not None
+    # Every third tick began 8 ms before the thread was woken, because the other thread had work of its own.
+    early = ticks.assign(start_ns=ticks["start_ns"] - np.where(np.arange(len(ticks)) % 3 == 2, 8 * MS, 0))
+    life = replace(life, evidence=replace(life.evidence, ticks=early))
+    outcome = predict.predict(life, disk(SLOW_NS))
+    assert outcome.is_valid
+    gaps = np.diff(early["start_ns"]) / 1e6
+    for metric, value in (("longest_gap", gaps.max()), ("mean_gap", 90.0)):
+        assert outcome.of(metric).captured_ms == pytest.approx(value, abs=1)
+        assert outcome.of(metric).control_ratio == pytest.approx(1, abs=0.001)
+        assert outcome.of(metric).predicted_ms == pytest.approx(value, abs=1), "two reads and 8 ms fit into the slack"
+    slow = predict.predict(life, disk(50 * MS))
+    # Two reads take 100 ms, and come 8 ms after the start of the tick.
+    assert slow.of("longest_gap").predicted_ms == pytest.approx(108, abs=1)
+
+
 def test_a_lock_whose_holder_syncs_holds_the_tick_up_for_the_requests_of_the_sync():
     saver = [("sleep", 5 * MS), *locked("env", *[("sync", PLAYERS)] * 8)]
     server = ticking([("run", 5 * MS), ("run", 60 * US), *locked("env", ("run", MS))], [], [])

@@ -98,10 +98,10 @@ class ThreadWriter:
         return len(self._steps) - 1
 
     def _tick(self, number: int) -> None:
-        if self._clock is None:
-            return
-        self._gap = number
-        self._clock.steps.append(self._step(self._now_ns))
+        # A tick that another thread began has been written with the wait during which it began.
+        if self._clock is not None and number == len(self._clock.steps):
+            self._gap = number
+            self._clock.steps.append(self._step(self._now_ns))
 
     def _wait(self, event: Event, start_ns: int) -> None:
         self._compute_until(start_ns)
@@ -124,8 +124,7 @@ class ThreadWriter:
             self._clock.idle_from_ns.append(start_ns)
             self._clock.idle_until_ns.append(event.end_ns)
         if tick is not None:
-            # The thread waits for its timer, whoever passed the timer's signal on.
-            self._step(event.end_ns, alarm=Alarm(event.end_ns, tick))
+            self._wait_for_tick(tick, event.end_ns)
         elif behind is not None and behind.waves:
             self._wait_for_holder(event, start_ns, behind.waves)
         elif behind is not None and not behind.is_event:
@@ -134,6 +133,18 @@ class ThreadWriter:
             self._step(event.end_ns, wakers=((event.waker, event.end_ns),))
         else:
             self._step(event.end_ns, alarm=Alarm(event.end_ns, self._gap))
+
+    def _wait_for_tick(self, tick: int, end_ns: int) -> None:
+        """Writes a wait for the timer of a tick, whoever passed the timer's signal on.
+
+        On Minestom another thread begins the tick, and wakes this one when it has done its own part. That part keeps its time.
+        """
+        begin_ns = end_ns if self._clock is None else min(end_ns, int(self._clock.starts_ns[tick]))
+        step = self._step(begin_ns, alarm=Alarm(begin_ns, tick))
+        if self._clock is not None and begin_ns < end_ns and tick == len(self._clock.steps):
+            self._gap = tick
+            self._clock.steps.append(step)
+        self._due_ns += end_ns - begin_ns
 
     def _wait_for_holder(self, event: Event, start_ns: int, waves: Sequence[Wave]) -> None:
         """Writes a wait for a holder of a lock that makes requests. It takes as long as these take."""
