@@ -213,7 +213,7 @@ def test_where_nothing_changes_a_prediction_of_an_effect_is_a_false_alarm(folder
     predicting(true_ratio, monkeypatch)
     study = study_of(folder)
     claim = claim_of(study, "minestom.predicts.gap_max")
-    assert (claim.verdict, [cause.kind for cause in claim.causes]) == ("not valid", ["not_measured"])
+    assert (claim.verdict, [cause.kind for cause in claim.causes]) == ("inconclusive", ["not_shown"])
     alarms = {group: study.statement.facts[f"predictions.minestom.{group}alarms.gap_max"] for group in ("", "seen.")}
     assert (alarms[""].value, alarms[""].n) == (12, 12), "by all captured lives at 3 and at 12 ms"
     assert (alarms["seen."].value, alarms["seen."].n) == (6, 12), "at 6 ms, and at 1 ms not"

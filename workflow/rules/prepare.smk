@@ -36,6 +36,7 @@ rule calibrate:
         file_system=PROJECT.config.file_system,
         limits=load_limits(),
         models=models_of(PROJECT.models()),
+        tiers=PROJECT.calibrated_tiers,
         machine=machine_and_cores(),
         computing=PROJECT.computing("calibration"),
     shell:

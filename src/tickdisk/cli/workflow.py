@@ -88,7 +88,7 @@ def calibrate(
     project = Project.load(plan)
     room.calibrate(
         project.models(),
-        tiers=[name for name, model in project.devices.items() if model.tier],
+        tiers=project.calibrated_tiers,
         seconds_per_job=project.config.chosen.design(CALIBRATION).seconds_per_job,
         out_path=output,
         say=say,

@@ -188,6 +188,12 @@ class Project:
         model = self.devices[row.device]
         return model if row.latencies_us is None else model.with_latencies(*(round(us * 1000) for us in row.latencies_us))
 
+    @property
+    def calibrated_tiers(self) -> list[str]:
+        """Names of the tiers, on which the calibration runs every job. A study that runs alone compares none of them."""
+        is_alone = self.config.study is not None and STUDIES[self.config.study].runs_alone
+        return [name for name, model in self.devices.items() if model.tier and not is_alone]
+
     def models(self) -> list[device.DeviceModel]:
         """Returns all device models that `tickdisk calibrate` measures, each once: the tiers, and the devices of all arms.
 

@@ -88,17 +88,14 @@ class Score:
         said = [abs(np.log(disk.ratios["predicted"].dropna())) > np.log(1 + disk.margin) for disk in self.having("quiet")]
         return sum(int(each.sum()) for each in said), sum(len(each) for each in said)
 
-    def decided(self, title: str, captures: int, needed: int) -> tuple[stats.BoundWord, tuple[stats.Cause, ...]]:
+    def decided(self, captures: int, needed: int) -> tuple[stats.BoundWord, tuple[stats.Cause, ...]]:
         """Returns the verdict on the claim that the metric is predicted, with its causes if it is open.
 
-        `title` is the name of the metric, `captures` the number of captured lives that count, and `needed` the smallest number
-        for a verdict.
+        `captures` is the number of captured lives that count, and `needed` the smallest number for a verdict.
         """
         causes: list[stats.Cause] = [each for disk in self.having("not valid") for each in disk.verdict.obstacles]
         if captures < needed:
             causes.append(stats.TooFew(n=captures, needed=needed, counted="captured lives"))
-        if not causes and len(self.having("quiet")) == len(self.disks):
-            causes.append(stats.NotMeasured(what=f"an effect on the {title}"))
         if causes:
             return "not valid", tuple(dict.fromkeys(causes))
         if unsettled := sum(disk.unsettled for disk in self.disks):

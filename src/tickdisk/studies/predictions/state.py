@@ -124,7 +124,7 @@ def _over(server: Predicted, disks: int, words: str) -> str:
 
 def _claim(part: Statement, server: Predicted, metric: str) -> None:
     name, title, score = fact_name(metric), METRICS[metric][1], server.held_out[metric]
-    verdict, causes = score.decided(title, server.captures, server.plan.control_minimum)
+    verdict, causes = score.decided(server.captures, server.plan.control_minimum)
     facts = [*(f"error.{name}.{rival}" for rival in ("nothing", "serial")), f"worst.{name}", f"alarms.{name}", f"scored.{name}"]
     part.bound(
         f"predicts.{name}",
