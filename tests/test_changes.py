@@ -167,6 +167,14 @@ def test_a_change_that_the_server_does_not_have_is_named_before_anything_runs() 
         Project.of(values)
 
 
+def test_a_run_of_this_study_alone_measures_no_tier_but_the_floor_of_each() -> None:
+    values = load_config().model_dump(mode="json")
+    whole, alone = (Project.of(values | chosen) for chosen in ({}, {"study": "changes"}))
+    assert len(whole.calibrated_tiers) > 3
+    assert alone.calibrated_tiers == []
+    assert set(whole.calibrated_tiers) < {model.name for model in alone.models()}
+
+
 # Files on another device
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from tickdisk import player, studies
 from tickdisk.config import arms_of_run, load_arms, load_config, plan
@@ -75,11 +74,3 @@ def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: 
     assert [name for name in project.left_out if not STUDIES[name].runs_alone] == left_out
     if "replay" in left_out:
         assert project.left_out["replay"] == "it needs accesses, of which the table of experiments has no arm"
-
-
-def test_only_a_run_that_compares_the_tiers_measures_all_of_their_jobs() -> None:
-    values = yaml.safe_load((ROOT / "workflow/config/config.yaml").read_text(encoding="utf-8"))
-    whole, alone = (Project.of(values | chosen) for chosen in ({}, {"study": "predictions"}))
-    assert len(whole.calibrated_tiers) > 3
-    assert alone.calibrated_tiers == []
-    assert set(whole.calibrated_tiers) < {model.name for model in alone.models()}, "their floors are measured in any run"
