@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from simulated_runs import BASE_MS, DELAY_MS, SECOND, cells_of, config_of, write
 
 from tickdisk import server
 from tickdisk.config import Cell, Config, arms_of_run, load_arms, load_config
+from tickdisk.device import load_devices
 from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, STUDIES, UNCHANGED, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import Project
@@ -168,11 +169,14 @@ def test_a_change_that_the_server_does_not_have_is_named_before_anything_runs() 
 
 
 def test_a_run_of_this_study_alone_measures_no_tier_but_the_floor_of_each() -> None:
-    values = load_config().model_dump(mode="json")
-    whole, alone = (Project.of(values | chosen) for chosen in ({}, {"study": "changes"}))
+    devices, values = load_devices(Path("data/devices.yaml")), load_config().model_dump(mode="json")
+    whole, alone = (
+        Project(Config.model_validate(values | chosen), (), devices, cast("Any", None), {})
+        for chosen in ({}, {"study": "changes"})
+    )
     assert len(whole.calibrated_tiers) > 3
     assert alone.calibrated_tiers == []
-    assert set(whole.calibrated_tiers) < {model.name for model in alone.models()}
+    assert set(whole.calibrated_tiers) <= {model.name for model in alone.models()}
 
 
 # Files on another device
