@@ -170,10 +170,8 @@ def test_a_change_that_the_server_does_not_have_is_named_before_anything_runs() 
 
 def test_a_run_of_this_study_alone_measures_no_tier_but_the_floor_of_each() -> None:
     devices, values = load_devices(Path("data/devices.yaml")), load_config().model_dump(mode="json")
-    whole, alone = (
-        Project(Config.model_validate(values | chosen), (), devices, cast("Any", None), {})
-        for chosen in ({}, {"study": "changes"})
-    )
+    configs = (Config.model_validate(values | chosen) for chosen in ({}, {"study": "changes"}))
+    whole, alone = (Project(config, (), devices, cast("Any", None), {}) for config in configs)
     assert len(whole.calibrated_tiers) > 3
     assert alone.calibrated_tiers == []
     assert set(whole.calibrated_tiers) <= {model.name for model in alone.models()}
