@@ -137,7 +137,7 @@ class ThreadWriter:
     def _wait_for_tick(self, tick: int, end_ns: int) -> None:
         """Writes a wait for the timer of a tick, whoever passed the timer's signal on.
 
-        On Minestom another thread begins the tick, and wakes this one when it has done its own part. That part keeps its time.
+        On Minestom another thread begins the tick, and wakes this one when it has done its own part, which keeps its time.
         """
         begin_ns = end_ns if self._clock is None else min(end_ns, int(self._clock.starts_ns[tick]))
         step = self._step(begin_ns, alarm=Alarm(begin_ns, tick))
