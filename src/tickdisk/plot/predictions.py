@@ -1,5 +1,6 @@
 """Figure of predicted over measured effects."""
 
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -27,7 +28,7 @@ def predicted_and_measured(rows: pd.DataFrame, *, margin: float, theme: Theme = 
             own = table[(table["server"] == server) & (table["method"] == method)]
             is_last = method == methods[-1]
             x = alt.X("measured:Q", title="Measured ratio (log)" if is_last else None, **axis)
-            y = alt.Y("ratio:Q", title=f"By {method}" if not panels else None, **axis)
+            y = alt.Y("ratio:Q", title=wrap(f"By {method}", 20) if not panels else None, **axis)
             band = row(low=1 / (1 + margin), high=1 + margin).mark_rect(style="margin", clip=True)
             panel = alt.layer(
                 band.encode(alt.X("low:Q", **axis), x2="high:Q"),
@@ -41,7 +42,7 @@ def predicted_and_measured(rows: pd.DataFrame, *, margin: float, theme: Theme = 
                     for is_held_out in (False, True)
                 ),
             )
-            size = {"width": theme.panel_width(len(servers), 26 * len(servers)), "height": 62 * theme.height}
+            size = {"width": theme.panel_width(len(servers), 26 * len(servers)), "height": 95 * theme.height}
             panels.append(panel.properties(**size, title=server if method == methods[0] else ""))
         lines.append(alt.hconcat(*panels))
     words = (
