@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from conftest import for_release, left
 
-from tickdisk import TickdiskError
+from tickdisk import TickdiskError, device, trace
+from tickdisk.foundation.process import state_of
 from tickdisk.server import OptionalProgram, WorldSpec, copy_world
 from tickdisk.server.luanti import Luanti, postgresql
 from tickdisk.server.ready import free_port
@@ -26,9 +27,19 @@ needs_postgresql = pytest.mark.skipif(postgresql.PROGRAM.found() is None, reason
 STARTS = """
 import sys, time
 from pathlib import Path
+from tickdisk import device
+from tickdisk.server import copy_world
 from tickdisk.server.luanti import Luanti
-world, port, folder = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+world, port, folder, disk = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), None
+if sys.argv[4] == "on a device":
+    model = device.DeviceModel(name="slow", read_latency_ns=3000000, write_latency_ns=3000000, flush_latency_ns=3000000)
+    disk = device.bring_up(model, floor_ns=0, size_bytes=512 << 20)
+    copy_world(world, disk.mount_point / "world")
+    disk.remount()
+    world = disk.mount_point / "world"
 running = Luanti().start(world, port=port, folder=folder / "fast", logs=folder / "logs")
+for pid in running.pids if disk else ():
+    disk.add_user(pid)
 print(*running.pids, flush=True)
 time.sleep(600)
 """
@@ -142,7 +153,12 @@ def test_a_world_is_converted_and_its_server_ends_in_order(world: Path, tmp_path
         assert described[f"pgsql_{kind}connection"] == "user=luanti dbname=postgres"
     assert (world / "postgresql").stat().st_uid == pwd.getpwnam("postgres").pw_uid
     copy_world(world, tmp_path / "world")
-    running = Luanti().start(tmp_path / "world", port=free_port(), folder=tmp_path / "fast", logs=tmp_path / "logs")
+    with trace.Cgroup() as captured:
+        with captured.entered():
+            running = Luanti().start(tmp_path / "world", port=free_port(), folder=tmp_path / "fast", logs=tmp_path / "logs")
+        assert of_account() - before <= set(captured.members()), "a capture of the server has them all"
+    states = [state_of(pid) for pid in of_account() - before]
+    assert {state.parent for state in states if state is not None} == {os.getpid(), running.pids[1]}, "they are our descendants"
     assert running.facts.database is not None
     assert running.facts.database.startswith("postgres (PostgreSQL)")
     assert len(of_account() - before) > 3, "PostgreSQL has processes for its tasks and its connections"
@@ -179,10 +195,11 @@ def test_a_world_that_does_not_recover_says_why(world: Path, tmp_path: Path) -> 
 @pytest.mark.live
 @for_release
 @needs_postgresql
-def test_after_kill_9_nothing_of_it_is_left(world: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["in a folder", "on a device"])
+def test_after_kill_9_nothing_of_it_is_left(place: str, world: Path, tmp_path: Path) -> None:
     before, memory = of_account(), shared()
     copy_world(world, tmp_path / "world")
-    command: list[str | Path] = [sys.executable, "-c", STARTS, tmp_path / "world", str(free_port()), tmp_path]
+    command: list[str | Path] = [sys.executable, "-c", STARTS, tmp_path / "world", str(free_port()), tmp_path, place]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         pids = [int(word) for word in owner.stdout.readline().split()]
@@ -196,8 +213,20 @@ def test_after_kill_9_nothing_of_it_is_left(world: Path, tmp_path: Path) -> None
     assert of_account() == before
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     assert shared() == memory
+    removed = device.recover()
+    assert any(line.startswith("slow-") for line in removed) == (place == "on a device")
     assert left() == ([], [], [])
-    # The same files are recovered by the log of PostgreSQL.
-    running = Luanti().start(tmp_path / "world", port=free_port(), folder=tmp_path / "again", logs=tmp_path / "logs_again")
+
+
+@pytest.mark.live
+@for_release
+@needs_postgresql
+def test_after_a_kill_its_files_are_recovered(world: Path, tmp_path: Path) -> None:
+    before = of_account()
+    copy_world(world, tmp_path / "world")
+    killed = Luanti().start(tmp_path / "world", port=free_port(), folder=tmp_path / "fast", logs=tmp_path / "logs")
+    killed.kill()
+    assert of_account() == before, "nothing uses the device any more"
+    again = Luanti().start(tmp_path / "world", port=free_port(), folder=tmp_path / "again", logs=tmp_path / "logs_again")
     assert "not properly shut down" in (tmp_path / "logs_again/postgresql.log").read_text()
-    assert running.stop(30) == []
+    assert again.stop(30) == []
