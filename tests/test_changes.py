@@ -177,6 +177,23 @@ def test_a_run_of_this_study_alone_measures_no_tier_but_the_floor_of_each() -> N
     assert set(whole.calibrated_tiers) <= {model.name for model in alone.models()}
 
 
+def test_a_change_whose_program_is_not_installed_is_named_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = load_config().model_dump(mode="json") | {"study": "changes", "scale": "full"}
+    monkeypatch.setattr(server.OptionalProgram, "found", lambda _: None)
+    with pytest.raises(TickdiskError, match="on luanti: the change postgresql needs PostgreSQL, which is not installed; install"):
+        Project.of(values)
+
+
+def test_the_newest_version_of_a_program_is_taken(tmp_path: Path) -> None:
+    program = server.OptionalProgram("Store", "usr/lib/store/*/bin/store", "store")
+    assert program.found(tmp_path) is None
+    for version in ("9.6", "15", "16"):
+        path = tmp_path / f"usr/lib/store/{version}/bin/store"
+        path.parent.mkdir(parents=True)
+        path.touch()
+        assert program.found(tmp_path) == path
+
+
 # Files on another device
 
 

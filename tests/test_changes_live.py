@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import for_release
+from conftest import for_release, left
 
 from tickdisk import calibrate
 from tickdisk.experiment import CUT, UNCHANGED
@@ -15,8 +15,10 @@ from tickdisk.manifest import PlayedLife
 from tickdisk.project import Project
 from tickdisk.run.life import run_life
 from tickdisk.run.stage import Stage
+from tickdisk.server.luanti import postgresql
 
 pytestmark = pytest.mark.live
+needs_postgresql = pytest.mark.skipif(postgresql.PROGRAM.found() is None, reason="needs PostgreSQL")
 PERIOD_S = 1.5
 TIMES_S, SHARES = (4.0, 5.9), (0.0, 0.5)
 
@@ -47,6 +49,7 @@ def tables(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         pytest.param("luanti", UNCHANGED, marks=for_release),
         ("luanti", "players_apart"),
         pytest.param("luanti", "leveldb", marks=for_release),
+        pytest.param("luanti", "postgresql", marks=[for_release, needs_postgresql]),
         pytest.param("minestom", "synced_saves", marks=for_release),
     ],
 )
@@ -72,6 +75,11 @@ def test_a_server_that_waits_for_its_disk_loses_what_came_after_its_last_save(
             assert gone["acknowledged_ns"].min() > kept["acknowledged_ns"].max() - 0.7e9
         assert ((gone["cut_ns"] - gone["acknowledged_ns"]) < (PERIOD_S + 1.5) * 1e9).all()
     assert (remains["seen"] == "placed").any(), "the saves of the life are on the disk"
+    own = table.read("load", tmp_path / "life/load.parquet")
+    used_ns = own.loc[own["process"] == "database", "cpu_ns"]
+    assert (record.server.database or "").startswith("postgres (PostgreSQL)") == (len(used_ns) > 0) == (name == "postgresql")
+    assert used_ns.is_monotonic_increasing
+    assert left() == ([], [], [])
     is_apart = name == "players_apart"
     assert cuts["apart_ns"].notna().all() == is_apart
     processes = set(table.read("load", tmp_path / "life/load.parquet")["process"])

@@ -30,6 +30,7 @@ FILES = {
     "sys/kernel/config/nullb/features": "",
     "usr/share/games/minetest/games/minetest_game": "",
     "dev/shm/there": "",
+    "usr/lib/postgresql/15/bin/postgres": "",
     "home/build/tickdisk-players": "",
     "home/build/tickdisk-netcode": "",
     **{f"home/build/{kind.needs.built}": "" for kind in SERVERS.values() if kind.needs.built},
@@ -101,6 +102,7 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
         ("proc/self/mounts", "tracing", "missing", ()),
         ("usr/bin/go", "toolchains", "limited", ()),
         ("usr/bin/qemu-system-x86_64", "guest", "limited", ("qemu-system-x86",)),
+        ("usr/lib/postgresql/15/bin/postgres", "PostgreSQL", "limited", ("postgresql",)),
     ],
 )
 def test_what_is_lost_is_the_only_thing_reported(

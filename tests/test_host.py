@@ -105,6 +105,23 @@ def test_what_has_ended_and_was_waited_for_is_no_other_program() -> None:
     assert others_s < busy_s - children_s + NEAR_S
 
 
+def test_the_time_of_children_is_counted_while_they_run_and_after_their_end() -> None:
+    with subprocess.Popen([sys.executable, "-c", f"{WAIT_FOR_ANOTHER}\nprint('ended', flush=True)\ninput()"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:  # fmt: skip
+        assert parent.stdout is not None
+        running, deadline = 0, time.monotonic() + 30
+        while running < 0.4e9:
+            running = host.cpu_ns_with_children(parent.pid) or 0
+            assert time.monotonic() < deadline
+        assert used_s(parent.pid) < 0.4, "most of the time is that of the child"
+        assert parent.stdout.readline() == "ended\n"
+        ended, own_s = host.cpu_ns_with_children(parent.pid), used_s(parent.pid)
+        parent.communicate("\n")
+    assert ended is not None
+    assert 0.75 < ended / 1e9 - own_s < 0.8 + 2 * NEAR_S
+    assert host.cpu_ns_with_children(parent.pid) is None
+
+
 @needs_kernel_threads
 def test_a_stranger_is_another_program() -> None:
     with stranger() as pid:

@@ -74,13 +74,13 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/files.py": EVERYWHERE,
     "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK | PAPER,
     "src/tickdisk/foundation/machine.py": DEVICE,
-    "src/tickdisk/foundation/memory.py": DEVICE | {"micro"} | NETWORK,
+    "src/tickdisk/foundation/memory.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | OF_SERVERS | {"world"} | PAPER,
     "src/tickdisk/foundation/record.py": EVERYWHERE,
     "src/tickdisk/foundation/table.py": LIVE | {"disk", "micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
-    "src/tickdisk/foundation/temporary.py": DEVICE | {"micro"} | NETWORK,
+    "src/tickdisk/foundation/temporary.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
     "src/tickdisk/foundation/waiting.py": CAPTURED
     | {"micro", "inside_tick.ipynb", "operations.ipynb", "other_servers.ipynb", "predictions.ipynb"}

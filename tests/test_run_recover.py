@@ -289,11 +289,11 @@ def test_a_played_world_is_named_after_all_that_made_it() -> None:
 def test_no_server_stays_where_players_could_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world, stopped = tmp_path / "world", []
     world.mkdir()
-    child = SimpleNamespace(stop=lambda *_: stopped.append(True))
+    running = SimpleNamespace(kill=lambda: stopped.append(True))
     stage = SimpleNamespace(
         logs=tmp_path / "logs",
         address="127.0.0.1:1",
-        server=SimpleNamespace(start=lambda *_, **__: SimpleNamespace(child=child), clients="luanti"),
+        server=SimpleNamespace(start=lambda *_, **__: running, clients="luanti"),
         project=SimpleNamespace(config=SimpleNamespace(port=1)),
         cell=SimpleNamespace(resolved=SimpleNamespace(design={"players": 2}, code={})),
     )

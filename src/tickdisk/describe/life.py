@@ -139,7 +139,8 @@ _LOAD = table_entry(
         "monotonic_ns": "The time of the reading.",
         "process": (
             "The process: server, tick thread, players, emulator, emulator_apart (that of the other device, in a life with two), "
-            "capture or block trace. The tick thread is part of the server."
+            "database (with the processes of its connections, in a life that has one), capture or block trace. The tick thread "
+            "is part of the server."
         ),
         "cpu_ns": "The processor time that the process had used since it started.",
     },

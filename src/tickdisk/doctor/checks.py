@@ -126,6 +126,18 @@ def _server(machine: Machine, kind: server.Server) -> Check:
     return Check(name, "limited", f"{absent}: runs leave this server out; {advice}", needs.packages)
 
 
+def _changes(machine: Machine) -> Iterator[Check]:
+    """Yields the checks of the programs that changes of servers need. Only the study of changes tries them."""
+    for kind in server.SERVERS.values():
+        for name, change in kind.changes.items():
+            if (needed := change.program) is not None:
+                found = needed.found(machine.root)
+                lack = f"not installed: the study changes cannot try {name} on {kind.title}, as SCALE=full does"
+                yield (
+                    Check(needed.title, "ok", str(found)) if found else Check(needed.title, "limited", lack, (needed.package,))
+                )
+
+
 def _network(machine: Machine) -> Check:
     tools = {"ip": "iproute2", "ethtool": "ethtool", "nsenter": "util-linux", "unshare": "util-linux"}
     absent = [tool for tool in tools if not machine.tool(tool)]
@@ -171,4 +183,5 @@ def _optional(machine: Machine) -> Iterator[Check]:
     yield _tracing(machine)
     qemu = machine.tool("qemu-system-x86_64")
     guest = f"QEMU {machine.version(qemu)}" if qemu else "no QEMU: backend null_blk cannot be tried out where the kernel has none"
+    yield from _changes(machine)
     yield Check("guest", "ok" if qemu else "limited", guest, () if qemu else ("qemu-system-x86",))

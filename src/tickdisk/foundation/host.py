@@ -209,6 +209,22 @@ def cpu_ns(pid: int) -> int | None:
     return None if process is None else process.used * 1_000_000_000 // _TICKS_PER_S
 
 
+def cpu_ns_with_children(pid: int) -> int | None:
+    """Returns the CPU time of a process and of all its children, also of those that have ended, in whole clock ticks.
+
+    Children of children do not count before they have ended. Returns None if the process is gone.
+    """
+    process = state_of(pid)
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except (FileNotFoundError, ProcessLookupError):
+        children = []
+    if process is None:
+        return None
+    alive = sum(child.used + child.waited for one in children if (child := state_of(int(one))) is not None)
+    return (process.used + process.waited + alive) * 1_000_000_000 // _TICKS_PER_S
+
+
 def thread_cpu_ns(pid: int, thread: int) -> int | None:
     """Returns the CPU time of a thread since its start, or None if it is gone. `thread` is its identity in the kernel."""
     try:

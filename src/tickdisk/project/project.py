@@ -294,7 +294,9 @@ def _of_real_disk(arms: Sequence[Arm]) -> dict[str, device.DeviceModel]:
 
 
 def _check_changes(config: Config, arms: Sequence[Arm]) -> None:
-    """Raises TickdiskError if the configuration asks for a change that a server does not have."""
+    """Raises TickdiskError if the configuration asks for a change that a server does not have, or that this machine lacks a
+    program for.
+    """
     for name in dict.fromkeys(name for arm in arms if arm.experiment == CHANGES.name for name in arm.servers):
         known = server.named(name).changes
         unknown = [change for change in config.chosen.design(CHANGES, name).changes if change not in known]
@@ -303,6 +305,12 @@ def _check_changes(config: Config, arms: Sequence[Arm]) -> None:
                 f"workflow/config/config.yaml: changes.changes on {name}: there is no change {unknown[0]}; take one of "
                 f"{', '.join(known) or 'none'}"
             )
+        for change in config.chosen.design(CHANGES, name).changes:
+            if (needed := known[change].program) is not None and needed.found() is None:
+                raise TickdiskError(
+                    f"workflow/config/config.yaml: changes.changes on {name}: the change {change} needs {needed.title}, which is "
+                    f"not installed; install the package {needed.package}, or leave the change out"
+                )
 
 
 def _lacking(name: str) -> str | None:

@@ -1,6 +1,5 @@
 """The contract that every server keeps, as a rehearsal with real players in which each clause is checked."""
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -120,7 +119,7 @@ def _rehearse(
                     raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
             problems = running.stop(_STOP_S)
         finally:
-            running.child.stop(1, signal.SIGKILL)
+            running.kill()
         samples = clocks.table()
     actions = player.read_actions(fast / player.ACTIONS, expected=expected)
     ticks = server.read_ticks(running.tick_log, lambda ns, name: clock.to_monotonic(ns, name, samples), kind.ticking.budget_ns)
@@ -282,7 +281,7 @@ def _look_again(
             seen = _seen(player.read_actions(fast / player.ACTIONS, expected=expected))
         problems = running.stop(_STOP_S)
     finally:
-        running.child.stop(1, signal.SIGKILL)
+        running.kill()
     return seen, problems, running.facts.ready_s
 
 
@@ -302,7 +301,7 @@ def _end_clauses(kind: server.Server, world: Path, folder: Path, port: int) -> I
         yield Clause("the world can be opened again", running.alive(), f"ready in {running.facts.ready_s} s")
         yield _refused("a port that is taken is refused", lambda: kind.start(world, port=port, folder=fast, logs=logs))
     finally:
-        running.child.stop(1, signal.SIGKILL)
+        running.kill()
     gone = not Path(f"/proc/{running.pid}").exists()
     yield Clause("a killed server leaves no process", gone, f"process {running.pid}")
 

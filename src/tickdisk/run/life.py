@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 from tickdisk import device
@@ -20,7 +21,7 @@ from tickdisk.run.recover import recover_all
 from tickdisk.run.stage import APART_LOG, DEVICE_LOG, Stage
 from tickdisk.run.trace import write_life_trace
 from tickdisk.run.write import Ending, write_life
-from tickdisk.server import RunningServer, Server, first_thread, place_apart, read_world
+from tickdisk.server import RunningServer, Server, copy_world, first_thread, place_apart, read_world
 
 _STOP_S = 60.0
 _EMULATORS = ("emulator", "emulator_apart")
@@ -81,9 +82,11 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
             )
         running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
-        for each in disks:
-            each.add_user(running.pid)
+        for each, pid in product(disks, running.pids):
+            each.add_user(pid)
         cpu.follow("server", running.pid)
+        if running.database is not None:
+            cpu.follow("database", running.database.child.pid, children=True)
         if (thread := _tick_thread(stage.server, running)) is not None:
             cpu.follow("tick thread", running.pid, thread=thread)
         with instruments(*disks):
@@ -104,7 +107,7 @@ def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart
     disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
     target = disk.mount_point / "world"
     try:
-        shutil.copytree(generated, target)
+        copy_world(generated, target)
     except OSError as error:
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise TickdiskError(

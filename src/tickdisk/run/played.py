@@ -1,7 +1,5 @@
 """A world in which players have been, so that its databases are whole on the disk before a server life begins."""
 
-import shutil
-import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +9,7 @@ from tickdisk.config import digest
 from tickdisk.foundation import host, memory
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.stage import Stage
-from tickdisk.server import WORLD_FILE, whole_folder
+from tickdisk.server import WORLD_FILE, copy_world, whole_folder
 
 _JOIN_PERIOD_S = 0.1
 _STAY_S = 2.0
@@ -31,7 +29,7 @@ def played_world(stage: Stage, world: Path) -> Path:
     played = played_name(world, _players(stage), stage.cell.resolved.code)
     if not (played / WORLD_FILE).exists():
         with whole_folder(played) as partial:
-            shutil.copytree(world, partial, dirs_exist_ok=True)
+            copy_world(world, partial)
             _play(stage, partial)
     return played
 
@@ -68,7 +66,7 @@ def _play(stage: Stage, world: Path) -> None:
                 code = players.wait(_LEAD_S + end_ns / 1e9 + _PATIENCE_S)
             problems = running.stop(_STOP_S)
         finally:
-            running.child.stop(_STOP_S, signal.SIGKILL)
+            running.kill()
     if code != 0 or problems:
         found = problems[0] if problems else f"the players ended with exit code {code}"
         raise TickdiskError(f"players could not play on {world} before a life: {found}; the logs are in {logs}")

@@ -40,9 +40,13 @@ class CpuRecorder:
         self._stop.set()
         self._thread.join()
 
-    def follow(self, process: str, pid: int, *, thread: int | None = None) -> None:
-        """Samples a process, or one `thread` of it, from now on. Another one of the same name in the table takes its place."""
-        use = partial(host.cpu_ns, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
+    def follow(self, process: str, pid: int, *, thread: int | None = None, children: bool = False) -> None:
+        """Samples a process, one `thread` of it, or the process with its `children`, from now on.
+
+        Another one of the same name in the table takes its place.
+        """
+        of_process = host.cpu_ns_with_children if children else host.cpu_ns
+        use = partial(of_process, pid) if thread is None else partial(host.thread_cpu_ns, pid, thread)
         with self._lock:
             self._used[process] = use
         self._sample()

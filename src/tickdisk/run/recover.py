@@ -1,12 +1,12 @@
 """Starts a server again on what power cuts have left, and lets players look which of their edits are there."""
 
 import os
-import signal
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -206,11 +206,11 @@ def _start(
     except (TickdiskError, OSError) as error:  # Files of a damaged world may not be readable.
         return _failed(CutOutcome.NOT_STARTED, str(error))
     try:
-        for disk in disks:
-            disk.add_user(running.pid)
+        for disk, pid in product(disks, running.pids):
+            disk.add_user(pid)
         return _look(stage, running, fast, logs, blocks)
     finally:
-        running.child.stop(_STOP_S, signal.SIGKILL)
+        running.kill()
 
 
 def _look(stage: Stage, running: RunningServer, fast: Path, logs: Path, blocks: Sequence[Position]) -> Recovered:

@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +83,7 @@ def measure_traffic(
                 raise TickdiskError(f"the clients of {kind.title} failed: {clients.tail(2)}")
         running.stop(_STOP_S)
     finally:
-        running.child.stop(1, signal.SIGKILL)
+        running.kill()
     actions = player.read_actions(fast / player.ACTIONS, expected=expected)
     pings = actions[actions["action"] == "ping"]
     answered = pings[pings["outcome"] == "completed"]

@@ -5,7 +5,7 @@ a `RunningServer` when the server accepts players. A probe inside the server rec
 `read_ticks` reads the record.
 """
 
-from tickdisk.server.change import Change, place_apart
+from tickdisk.server.change import Change, OptionalProgram, place_apart
 from tickdisk.server.contract import (
     DataType,
     Needs,
@@ -20,7 +20,7 @@ from tickdisk.server.contract import (
 from tickdisk.server.ready import PORT, require_free
 from tickdisk.server.registry import SERVERS, classify, named
 from tickdisk.server.ticks import TickCounts, Ticks, first_thread, read_ticks
-from tickdisk.server.world import WORLD_FILE, WorldFacts, WorldSpec, read_world, whole_folder, write_world
+from tickdisk.server.world import WORLD_FILE, WorldFacts, WorldSpec, copy_world, read_world, whole_folder, write_world
 
 __all__ = [
     "PORT",
@@ -29,6 +29,7 @@ __all__ = [
     "Change",
     "DataType",
     "Needs",
+    "OptionalProgram",
     "RunningServer",
     "Saving",
     "Server",
@@ -41,6 +42,7 @@ __all__ = [
     "WorldFacts",
     "WorldSpec",
     "classify",
+    "copy_world",
     "first_thread",
     "named",
     "place_apart",

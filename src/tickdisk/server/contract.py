@@ -1,19 +1,22 @@
 """The interface of a game server, and everything about starting one and making a world that is the same for all servers."""
 
-import shutil
 import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+
+from pydantic import Field
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json, write_text
 from tickdisk.foundation.process import Child
 from tickdisk.foundation.record import Record
 from tickdisk.server.change import Change
+from tickdisk.server.database import Database
 from tickdisk.server.ready import last_words, require_free, wait_until_ready
 from tickdisk.server.world import (
     MARKERS,
@@ -21,6 +24,7 @@ from tickdisk.server.world import (
     Terrain,
     WorldFacts,
     WorldSpec,
+    copy_world,
     read_world,
     shuffled,
     whole_folder,
@@ -133,6 +137,8 @@ class ServerStart(Record):
     """The port on which it accepted players."""
     ready_s: float
     """The time until it accepted players."""
+    database: str | None = Field(default=None, exclude_if=lambda version: version is None)
+    """The name and version of the database server in which it kept its world. Only a server with one has it."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +153,18 @@ class RunningServer:
     facts: ServerStart
     errors: Callable[[Path], list[str]]
     """Returns the errors in a server log, as `Server.errors` does."""
+    database: Database | None = None
+    """The database server in which the server keeps its world. None if it has none."""
 
     @property
     def pid(self) -> int:
         """Process id of the server."""
         return self.child.pid
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the server and of its database server, if it has one."""
+        return (self.pid,) if self.database is None else (self.pid, self.database.child.pid)
 
     def alive(self) -> bool:
         """Returns whether the process of the server still runs."""
@@ -168,9 +181,20 @@ class RunningServer:
     def stop(self, timeout_s: float) -> list[str]:
         """Ends the server with SIGTERM, and kills it if it has not saved its world and ended after `timeout_s` seconds.
 
-        Returns the problems in words: the errors in the server's log, and an end before the signal, with an exit code other than
-        0, or too late. The list is empty if there was none.
+        Afterwards its database server is ended in order, if it has one. Returns the problems in words: the errors in the server's
+        log, and an end of either before the signal, with an exit code other than 0, or too late. The list is empty if there was
+        none.
         """
+        problems = self._stop_server(timeout_s)
+        return problems if self.database is None else [*problems, *self.database.stop(timeout_s)]
+
+    def kill(self) -> None:
+        """Kills the server, and its database server after it, if it has one. Nothing is saved."""
+        self.child.stop(10, signal.SIGKILL)
+        if self.database is not None:
+            self.database.kill()
+
+    def _stop_server(self, timeout_s: float) -> list[str]:
         ended_before = not self.alive()
         self.child.send(signal.SIGTERM)
         code = self.child.wait(timeout_s)
@@ -244,6 +268,11 @@ class Server(ABC):
     ) -> Launch:
         """Writes what the server needs into `folder`, where `ticks.csv` and `server.log` will be, and returns the command."""
 
+    def _start_database(self, world: Path, folder: Path, logs: Path, cores: Sequence[int] | None) -> Database | None:
+        """Starts the database server that a world needs, and returns it when it accepts connections. None if it needs none."""
+        del world, folder, logs, cores
+        return None
+
     @abstractmethod
     def _settings(self, save_period_s: float) -> dict[str, str]:
         """Returns the settings that the project chooses for every life."""
@@ -305,8 +334,7 @@ class Server(ABC):
         converted = world.with_name(f"{world.name}-{change.store}")
         if not (converted / WORLD_FILE).exists():
             with whole_folder(converted) as partial:
-                for path in world.iterdir():
-                    shutil.copy(path, partial / path.name) if path.is_file() else shutil.copytree(path, partial / path.name)
+                copy_world(world, partial)
                 self._convert(partial, change.store, logs)
         return converted
 
@@ -342,8 +370,12 @@ class Server(ABC):
         used = {**self._settings(self.saving.period_s if save_period_s is None else save_period_s), **(settings or {})}
         launch = self._launch(program.binary, world, described, port, folder, used)
         log, started = folder / "server.log", time.monotonic()
-        child = Child(self.name, launch.command, logs, environment=launch.environment, cores=cores)
-        try:
+        with ExitStack() as undo:
+            database = self._start_database(world, folder, logs, cores)
+            if database is not None:
+                undo.callback(database.kill)
+            child = Child(self.name, launch.command, logs, environment=launch.environment, cores=cores)
+            undo.callback(child.stop, 5, signal.SIGKILL)
             wait_until_ready(
                 child,
                 log,
@@ -352,11 +384,15 @@ class Server(ABC):
                 listens=lambda: self._listens(child, log),
                 answers=lambda: self._answers(port),
             )
-        except BaseException:
-            child.stop(5, signal.SIGKILL)
-            raise
-        facts = ServerStart(**asdict(program), settings=used, port=port, ready_s=round(time.monotonic() - started, 3))
-        return RunningServer(child, folder / "ticks.csv", log, facts, self.errors)
+            undo.pop_all()
+        facts = ServerStart(
+            **asdict(program),
+            settings=used,
+            port=port,
+            ready_s=round(time.monotonic() - started, 3),
+            database=None if database is None else database.version,
+        )
+        return RunningServer(child, folder / "ticks.csv", log, facts, self.errors, database)
 
     def _generator(self, launch: Launch, result: Path, log: Path, logs: Path, timeout_s: float) -> Any:
         """Runs a program that generates a world, and returns what it wrote to the JSON file `result`."""

@@ -1,10 +1,10 @@
 """Worlds: what they are made from, and a folder that appears whole or not at all."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import getpid
 from pathlib import Path
 from typing import Annotated
 
@@ -92,6 +92,14 @@ def shuffled(places: Places, seed: int) -> Places:
     return tuple(places[index] for index in order)
 
 
+def copy_world(world: Path, target: Path) -> None:
+    """Copies a world into the folder `target`, which may exist. A file of another account stays one, as a database needs it."""
+    shutil.copytree(world, target, dirs_exist_ok=True)
+    for path in world.rglob("*"):
+        if (owner := path.stat()).st_uid != os.geteuid():
+            os.chown(target / path.relative_to(world), owner.st_uid, owner.st_gid)
+
+
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Yields a temporary folder beside `folder`, in which the block writes, so that `folder` appears whole or not at all.
@@ -103,7 +111,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     for left in folder.parent.glob(f".{folder.name}.*.partial"):
         if not Path(f"/proc/{left.name.split('.')[-2]}").exists():
             shutil.rmtree(left, ignore_errors=True)
-    partial = folder.with_name(f".{folder.name}.{getpid()}.partial")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:

@@ -7,15 +7,18 @@ import socket
 import sqlite3
 import string
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import ClassVar
 
+from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
 from tickdisk.server.change import Change
 from tickdisk.server.contract import DataType, Launch, Needs, Saving, Server, ServerProgram, Ticking
+from tickdisk.server.database import Database
+from tickdisk.server.luanti import postgresql
 from tickdisk.server.luanti.install import installed
 from tickdisk.server.luanti.log import check_log
 from tickdisk.server.program import environment, sha256_of
@@ -68,6 +71,7 @@ class Luanti(Server):
         "sqlite_synchronous_0": Change("SQLite never waits for the disk (sqlite_synchronous = 0)", {"sqlite_synchronous": "0"}),
         "sqlite_synchronous_1": Change("SQLite waits less often (sqlite_synchronous = 1)", {"sqlite_synchronous": "1"}),
         "leveldb": Change("map, players and accounts in LevelDB", store="leveldb"),
+        "postgresql": Change("map, players and accounts in PostgreSQL", store=postgresql.STORE, program=postgresql.PROGRAM),
         "players_apart": Change("players and accounts on another disk", apart=("players.sqlite", "auth.sqlite")),
         "rare_saves": Change("saves three times as rare"),
     }
@@ -77,7 +81,10 @@ class Luanti(Server):
         return ServerProgram(**installed())
 
     def classify(self, path: Path | str) -> DataType:
-        """Returns what kind of data a file of a world holds. Objects (NPCs) are kept in map blocks, so `npc` never comes."""
+        """Returns what kind of data a file of a world holds. Objects (NPCs) are kept in map blocks, so `npc` never comes.
+
+        PostgreSQL keeps all tables in files of one server, and a log for all of them, so these are `other`.
+        """
         folder, name = Path(path).parts[-2:-1], Path(path).name
         if name.startswith("map.sqlite") or folder == ("map.db",):
             return "terrain"
@@ -117,19 +124,29 @@ class Luanti(Server):
 
         Mods keep their storage in SQLite, as in a server that was converted.
         """
-        home, map_file = logs / "home", content / "map.sqlite"
+        home, described = logs / "home", content / "world.mt"
         home.mkdir(parents=True, exist_ok=True)
         command: list[str | Path] = [self.check().binary, "--world", content.resolve(), "--migrate", store]
-        child = Child("migrate", command, logs, environment={**environment(), "HOME": str(home.resolve())})
-        if (code := child.wait(_MIGRATION_S)) != 0:
-            child.stop(10, signal.SIGKILL)
-            raise TickdiskError(f"{content} was not converted to {store} (exit code {code}); last words: {child.tail(3)}")
-        map_file.unlink()
-        described = content / "world.mt"
+        with memory.folder() as fast:
+            variables = {**environment(), "HOME": str(home.resolve()), **postgresql.address(fast)}
+            is_postgresql = store == postgresql.STORE
+            if is_postgresql:
+                with described.open("a", encoding="ascii") as file:
+                    file.write(postgresql.SETTINGS)
+            with postgresql.made(content / store, fast, logs) if is_postgresql else nullcontext():
+                child = Child("migrate", command, logs, environment=variables)
+                if (code := child.wait(_MIGRATION_S)) != 0:
+                    child.stop(10, signal.SIGKILL)
+                    raise TickdiskError(f"{content} was not converted to {store} (exit code {code}); last words: {child.tail(3)}")
+        (content / "map.sqlite").unlink()
         text = described.read_text(encoding="ascii")
         for kind in ("player", "auth"):
             text = text.replace(f"{kind}_backend = sqlite3", f"{kind}_backend = {store}")
         described.write_text(text, encoding="ascii")
+
+    def _start_database(self, world: Path, folder: Path, logs: Path, cores: Sequence[int] | None) -> Database | None:
+        cluster = world / postgresql.STORE
+        return postgresql.start(cluster, folder, logs, cores) if cluster.is_dir() else None
 
     def _launch(
         self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]
@@ -207,7 +224,7 @@ class Luanti(Server):
             ),
             encoding="utf-8",
         )
-        return {**environment(), "HOME": str(home.resolve())}, conf
+        return {**environment(), "HOME": str(home.resolve()), **postgresql.address(folder)}, conf
 
 
 def _command(binary: str, conf: Path, world: Path, log: Path) -> list[str | Path]:
