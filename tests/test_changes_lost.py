@@ -1,4 +1,4 @@
-"""What power cuts lost: made tables of cuts and of remains with known outcomes, and the facts and the claim that follow."""
+"""The losses of power cuts, from made tables of cuts and remains whose outcomes are known, with the facts and the claim."""
 
 from math import comb, pi, tan
 from pathlib import Path

@@ -85,8 +85,8 @@ class Score:
     @property
     def alarms(self) -> tuple[int, int]:
         """The number of predictions of an effect beyond the margin on quiet disks, and the number of all predictions there."""
-        said = [abs(np.log(disk.ratios["predicted"].dropna())) > np.log(1 + disk.margin) for disk in self.having("quiet")]
-        return sum(int(each.sum()) for each in said), sum(len(each) for each in said)
+        alarms = [abs(np.log(disk.ratios["predicted"].dropna())) > np.log(1 + disk.margin) for disk in self.having("quiet")]
+        return sum(int(each.sum()) for each in alarms), sum(map(len, alarms))
 
     def decided(self, captures: int, needed: int) -> tuple[stats.BoundWord, tuple[stats.Cause, ...]]:
         """Returns the verdict on the claim that the metric is predicted, with its causes if it is open.
