@@ -36,8 +36,11 @@ def gains_and_losses(
     for server in servers:
         own, is_last = table[table["server"] == server], server == servers[-1]
         order = list(dict.fromkeys(own["change"]))
-        size = {"width": theme.panel_width(count, 110), "height": 12 * theme.scale * len(order)}
-        names = alt.Y("change:N", sort=order, title=server, scale=alt.Scale(domain=order), axis=alt.Axis(grid=False))
+        size = {"width": theme.panel_width(count, 130), "height": 14 * theme.scale * len(order)}
+        label = alt.Axis(grid=False, labelLimit=100 * theme.scale, minExtent=100 * theme.scale, maxExtent=100 * theme.scale)
+        names = alt.Y("change:N", sort=order, title=server, scale=alt.Scale(domain=order), axis=label)
+        # The fast disk stands above the slow one, so that equal gaps do not hide each other.
+        beside = alt.YOffset("disk:N", sort=list(_DISKS)[::-1], scale=alt.Scale(paddingOuter=0.6))
         heading = f"{metric} (ms, log)" if is_last else None
         at, low = (alt.X(f"{name}:Q", title=heading, **ms_axis) for name in ("ms", "low"))
         tone = alt.Color(
@@ -45,7 +48,7 @@ def gains_and_losses(
             scale=alt.Scale(domain=list(_DISKS), range=list(_DISKS.values())),
             legend=alt.Legend(title=None, labelExpr=f"datum.label == 'slow' ? '{slow_ms:g} ms' : '{fast_ms:g} ms'"),
         )
-        base = alt.Chart(own).encode(names, tone)
+        base = alt.Chart(own).encode(names, tone, beside)
         panels: list[Any] = [
             alt.layer(base.mark_rule().encode(low, x2="high:Q"), base.mark_point().encode(at)).properties(**size)
         ]

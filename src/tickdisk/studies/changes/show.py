@@ -19,11 +19,11 @@ def gains(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
         for life in server.lives:
             for disk in ("slow", "fast"):
                 mean = server.mean_ms(LONGEST, life, disk)
-                row = {"server": server.title, "change": life, "disk": disk}
+                row = {"server": server.title, "change": _label(life), "disk": disk}
                 gaps.append({**row, "ms": mean.value, "low": mean.low, "high": mean.high})
             if life in server.losses:
                 lost, mean = server.losses[life], server.losses[life].seconds
-                row = {"server": server.title, "change": life}
+                row = {"server": server.title, "change": _label(life)}
                 note = "" if lost.opened == len(lost.cuts) else f"{lost.opened} of {len(lost.cuts)} worlds opened"
                 losses.append({**row, "seconds": mean.value, "low": mean.low, "high": mean.high, "note": note})
     return plot.gains_and_losses(
@@ -35,6 +35,10 @@ def gains(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
         level=first.plan.confidence,
         theme=theme,
     )
+
+
+def _label(life: str) -> str:
+    return life.replace("_", " ")
 
 
 def runs(results: Results) -> pd.DataFrame:
