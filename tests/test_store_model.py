@@ -152,11 +152,11 @@ def test_a_study_compares_one_by_one_and_plays_games_at_once(tmp_path: Path, mon
         return store.live(setting)
 
     monkeypatch.setattr("tickdisk.saving.store.trial.live", watched)
-    design = replace(DESIGN, folder=tmp_path, state=State(rows=10_000), rates=[200], algorithms=checkpoint.ALGORITHMS[:3])
+    design = replace(DESIGN, folder=tmp_path, state=State(rows=10_000), rates=[200])
     design = replace(design, tick_hz=200, warm_up_s=0.1, save_s=0.3, rest_s=0.1)
     disk = device.named("memory", Path("data/devices.yaml"))
     store.study(design, disk, fit_rates=[100], games=[store.Game("small", 10_000, 200, 0.8, 0.3, disk)], say=lambda _: None)
-    assert [setting.one_by_one for setting in played] == [True] * 6 + [False] * 6
+    assert [setting.one_by_one for setting in played] == [True] * 12 + [False] * 12
 
 
 def test_a_folder_that_is_tried_keeps_what_it_has(tmp_path: Path) -> None:
