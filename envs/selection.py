@@ -18,6 +18,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED = ROOT / "build/checked.json"
@@ -94,13 +95,11 @@ def _reads() -> dict[str, list[str]]:
 
 def _imported(test: str) -> Iterator[str]:
     """Yields patterns of the files that a test file is made of: itself, test files and modules that define what it uses."""
-    from tickdisk.project.closure import closure  # noqa: PLC0415 - what has a mistake in its syntax has been linted by now
-
     waiting, own = [ROOT / _TESTS / test], set[Path]()
     while waiting:
         own.add(path := waiting.pop())
         waiting += [found for module in _imports(path) if (found := _file(module)) is not None and found not in own]
-    used = closure(sorted(own), ROOT / "src")
+    used = _sources().closure(sorted(own))
     modules = {found for name in used.python if (found := _file(name, "src")) is not None}
     doors = {
         folder / "__init__.py" for path in modules for folder in path.parents if folder.is_relative_to(ROOT / "src/tickdisk")
@@ -109,6 +108,13 @@ def _imported(test: str) -> Iterator[str]:
     yield from {f"{folder.relative_to(ROOT)}/[!_]*.[!p]*" for folder in {path.parent for path in modules}}
     if used.native:
         yield from (f"src/native/{name}" for name in (*used.native, "src/lib.rs", "src/python.rs"))
+
+
+@cache
+def _sources() -> Any:
+    from tickdisk.project.closure import Sources  # noqa: PLC0415 - what has a mistake in its syntax has been linted by now
+
+    return Sources(ROOT / "src")
 
 
 @cache

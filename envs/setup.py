@@ -1,7 +1,8 @@
 # ruff: noqa: INP001, S603
 """`make setup`: installs what is missing and builds what changed; standard library only, one line a step.
 
-A step runs again only when the lists, lock files or sources that it depends on have changed.
+A step runs again only when the lists, lock files or sources that it depends on have changed. Packages are installed while the
+programs that need none of them are built.
 The output of every command is in `build/logs/`.
 """
 
@@ -15,7 +16,9 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 - it runs under whatever python3 the machine has
@@ -126,9 +129,13 @@ def stamps() -> dict[str, str]:
     return {}
 
 
+_STAMPING = threading.Lock()
+
+
 def stamp(step: str, value: str) -> None:
     """Remembers that `step` is done for inputs with this digest."""
-    STAMPS.write_text(json.dumps({**stamps(), step: value}, indent=2) + "\n")
+    with _STAMPING:
+        STAMPS.write_text(json.dumps({**stamps(), step: value}, indent=2) + "\n")
 
 
 def package_lists(text: str) -> tuple[list[str], list[list[str]]]:
@@ -210,23 +217,28 @@ def system() -> str:
     return "installed " + " ".join(missing)
 
 
-def python() -> str:
-    """Makes the virtual environment and installs the locked requirements."""
-    lock = ENVS / "requirements.txt"
+def environment() -> str:
+    """Makes the virtual environment, unless it is of this Python and this folder."""
     base = f"{sys.version_info[:2]} {ROOT}"
-    wanted = f"{files_digest(ENVS, [lock.name])} {base} without {UNUSED}"
-    if stamps().get("python") == wanted and (VENV / "bin/python").exists():
-        return "requirements.txt is installed"
-    fresh = stamps().get("base") != base
-    if fresh and Path(sys.prefix) == VENV:
+    if stamps().get("base") == base and (VENV / "bin/python").exists():
+        return f"{VENV.name} is there"
+    if Path(sys.prefix) == VENV:
         raise SetupError("the active .venv belongs to another place or Python; `deactivate`, then run `make setup` again")
-    if fresh:
-        run("python", [getattr(sys, "_base_executable", sys.executable), "-m", "venv", "--clear", VENV], "install python3-venv")
+    run("python", [getattr(sys, "_base_executable", sys.executable), "-m", "venv", "--clear", VENV], "install python3-venv")
+    stamp("base", base)
+    return f"made {VENV.name}"
+
+
+def python() -> str:
+    """Installs the locked requirements into the virtual environment."""
+    lock = ENVS / "requirements.txt"
+    wanted = f"{files_digest(ENVS, [lock.name])} without {UNUSED}"
+    if stamps().get("python") == wanted:
+        return "requirements.txt is installed"
     pip("python", "-r", lock)
     # An option of jsonschema that nobody here asks for (checks of IRIs): every process that reads a notebook or draws a figure
     # would build its grammar first, which takes 2.4 s.
     run("python", [VENV / "bin/python", "-m", "pip", "uninstall", "--quiet", "--yes", *UNUSED], "run `make setup` again")
-    stamp("base", base)
     stamp("python", wanted)
     return f"requirements.txt installed into {VENV.name}"
 
@@ -419,13 +431,33 @@ def commands() -> str:
     return f"{', '.join(COMMANDS)} run the project's own from its folder"
 
 
-STEPS: tuple[tuple[str, Callable[[], str]], ...] = (
-    ("system packages", system),
-    ("Python packages", python),
-    *((name, functools.partial(program, name)) for name in PROGRAMS),
-    ("toolchains", toolchains),
-    ("commands", commands),
+Step = tuple[str, Callable[[], str]]
+
+
+def built_with(*names: str) -> tuple[Step, ...]:
+    """Returns the steps that build the programs which are built with one of these."""
+    return tuple((name, functools.partial(program, name)) for name, own in PROGRAMS.items() if own.built_with in names)
+
+
+LANES: tuple[tuple[tuple[Step, ...], ...], ...] = (
+    ((("system packages", system), ("Python environment", environment)),),
+    ((("Python packages", python), *built_with("maturin", "java")), built_with("cargo", "go")),
+    ((("toolchains", toolchains), ("commands", commands)),),
 )
+"""Groups of lanes, one group after another. Lanes of a group run side by side, and the steps of a lane one after another."""
+
+
+def run_lane(steps: Sequence[Step], has_failed: threading.Event) -> None:
+    """Runs steps and says what each did, until one fails, here or in another lane. `has_failed` is set then."""
+    for name, step in steps:
+        if has_failed.is_set():
+            return
+        # Each line is one write, so that lanes do not write into each other's lines.
+        try:
+            print(f"set-up: {name}: {step()}\n", end="", flush=True)
+        except SetupError as error:
+            has_failed.set()
+            print(f"set-up: {name} failed: {error}\n", end="", file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -436,15 +468,13 @@ def main() -> int:
     except PermissionError as error:
         print(f"set-up: {error.filename} belongs to another user; run it as that user, or in a copy of your own", file=sys.stderr)
         return 1
+    has_failed = threading.Event()
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for name, step in STEPS:
-            try:
-                print(f"set-up: {name}: {step()}", flush=True)
-            except SetupError as error:
-                print(f"set-up: {name} failed: {error}", file=sys.stderr)
-                return 1
-    return 0
+        for lanes in LANES:
+            with ThreadPoolExecutor(len(lanes)) as pool:
+                list(pool.map(functools.partial(run_lane, has_failed=has_failed), lanes))
+    return 1 if has_failed.is_set() else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Records of plans and of cells, for tests in which only some of their values matter."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tickdisk.config import Config, PlannedCell, Resolved, load_arms, load_config
+from tickdisk.config import CONFIG_PATH, Config, PlannedCell, Resolved, load_arms, load_config
 from tickdisk.device import EmulatorStatus
 from tickdisk.foundation.host import HostFacts, MachineKind, MachineLoad
 from tickdisk.manifest import ArmCapture, Attempt, Capture, LifeRecord, Manifest
@@ -117,7 +118,7 @@ def plan_of(config: Config, cells: Sequence[PlannedCell] = (), **values: Any) ->
 def plan_in(folder: Path) -> str:
     """Writes the plan of the configuration into a folder, and returns its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_plan(folder / "plan.json", plan_of(load_config()))
+    write_plan(folder / "plan.json", plan_of(usual_config()))
     return str(folder / "plan.json")
 
 
@@ -125,8 +126,14 @@ def planned(name: str, experiment: str, *, server: str = "luanti", block: int = 
     return PlannedCell(hash=name, experiment=experiment, server=server, block=block, seconds=1.0, lives=("life",))
 
 
+@cache
+def usual_config() -> Config:
+    """The configuration of the project, which is read only once."""
+    return load_config(Path(__file__).resolve().parent.parent / CONFIG_PATH)
+
+
 def resolved_of(**values: Any) -> Resolved:
-    config = load_config()
+    config = usual_config()
     own: dict[str, Any] = {"server": "luanti", "design": {}, "behaviour": "roam", "arms": (), "limits": config.limits}
     own |= {"replacements": 0, "world": config.chosen.world, "device_size_mib": 64, "file_system": "ext4", "seed": 42}
     return Resolved(**own | {"code": {"python": "a"}} | values)

@@ -1,14 +1,15 @@
 """Run folders of experiments in which every effect is known, on any server."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from records_of import LIFE, QUIET, changed, manifest_of, plan_of
+from records_of import LIFE, QUIET, changed, manifest_of, plan_of, usual_config
 
-from tickdisk.config import Cell, Config, load_arms, load_config, parse_config, plan
+from tickdisk.config import Cell, Config, load_arms, parse_config, plan
 from tickdisk.device import NO_DELAY, load_devices
 from tickdisk.experiment import Arm, PlannedLife
 from tickdisk.foundation import table
@@ -95,8 +96,9 @@ def record_of(life: PlannedLife, attempts: int, values: Mapping[str, Any]) -> Li
     return changed(LIFE, **{"name": life.name, "attempts": (*[disturbed] * (attempts - 1), *LIFE.attempts)} | dict(values))
 
 
+@cache
 def config_of(scale: str, blocks: int | None) -> Config:
-    return parse_config(load_config().model_dump(mode="json") | {"scale": scale, "blocks": blocks})
+    return parse_config(usual_config().model_dump(mode="json") | {"scale": scale, "blocks": blocks})
 
 
 def cells_of(config: Config, experiment: str, server: str = "luanti", arms: Sequence[Arm] | None = None) -> list[Cell]:

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import records_of
 from IPython.display import SVG, Markdown
-from records_of import CAPTURE, LIFE, QUIET, changed, manifest_of, planned
+from records_of import CAPTURE, LIFE, QUIET, changed, manifest_of, planned, usual_config
 from test_accesses_simulated import COSTS, START_NS, play
 
 from tickdisk import TickdiskError, accesses, studies
-from tickdisk.config import PlannedCell, load_config, parse_config
+from tickdisk.config import PlannedCell, parse_config
 from tickdisk.experiment import Epoch, PlannedLife
 from tickdisk.foundation import table
 from tickdisk.manifest import Attempt, write_manifest
@@ -52,7 +52,7 @@ def write_run(runs: Path, block: int, *, seconds: float, marked: tuple[str, ...]
 
 
 def plan_of(folder: Path, lives: int, **how) -> dict[str, str]:
-    config = load_config().model_dump(mode="json")
+    config = usual_config().model_dump(mode="json")
     config["scales"][config["scale"]]["accesses"]["lives"] = lives
     cells = [write_run(folder / "runs", block, **how) for block in range(lives)]
     write_plan(folder / "plan.json", records_of.plan_of(parse_config(config), cells))

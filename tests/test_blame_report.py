@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import CAPTURE, LIFE, QUIET, capture_of, changed, manifest_of, plan_of, planned
+from records_of import CAPTURE, LIFE, QUIET, capture_of, changed, manifest_of, plan_of, planned, usual_config
 from test_blame_simulation import MAP, MS, PLAYERS, START_NS, Machine, locked, ticking
 from typer.testing import CliRunner
 
 from tickdisk import plot
 from tickdisk.blame import attribute, load_evidence, stretch
 from tickdisk.cli import app
-from tickdisk.config import load_arms, load_config
+from tickdisk.config import load_arms
 from tickdisk.device import DeviceModel
 from tickdisk.experiment import Epoch, PlannedLife
 from tickdisk.foundation import table
@@ -94,7 +94,7 @@ def run(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _plan(folder: Path, *cells: str) -> Path:
     path = folder / "plan.json"
-    write_plan(path, plan_of(load_config(), [planned(cell, "inside_tick") for cell in cells or ("abc",)]))
+    write_plan(path, plan_of(usual_config(), [planned(cell, "inside_tick") for cell in cells or ("abc",)]))
     return path
 
 

@@ -7,10 +7,11 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
+from records_of import usual_config
 from simulated_runs import BASE_MS, DELAY_MS, SECOND, cells_of, config_of, write_runs
 
 from tickdisk import server
-from tickdisk.config import Cell, Config, arms_of_run, load_arms, load_config
+from tickdisk.config import Cell, Config, arms_of_run, load_arms
 from tickdisk.device import load_devices
 from tickdisk.experiment import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, STUDIES, UNCHANGED, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
@@ -150,7 +151,7 @@ def test_half_of_the_power_cuts_of_a_life_keep_half_of_what_was_not_flushed() ->
 
 
 def test_the_study_runs_alone() -> None:
-    arms, config = load_arms(), load_config()
+    arms, config = load_arms(), usual_config()
     assert STUDIES["changes"].runs_alone
     assert not [arm for arm in arms_of_run(arms, None) if arm.experiment == "changes"]
     assert {arm.experiment for arm in arms_of_run(arms, "changes")} == {"changes"}
@@ -161,7 +162,7 @@ def test_the_study_runs_alone() -> None:
 
 
 def test_a_change_that_the_server_does_not_have_is_named_before_anything_runs() -> None:
-    values = load_config().model_dump(mode="json") | {"study": "changes"}
+    values = usual_config().model_dump(mode="json") | {"study": "changes"}
     scale = values["scales"][values["scale"]]
     scale["servers"]["minestom"]["changes"]["changes"] = ["synced_saves", "faster"]
     with pytest.raises(TickdiskError, match="changes on minestom: there is no change faster; take one of saves_in_tick, synced"):
@@ -169,7 +170,7 @@ def test_a_change_that_the_server_does_not_have_is_named_before_anything_runs() 
 
 
 def test_a_run_of_this_study_alone_measures_no_tier_but_the_floor_of_each() -> None:
-    devices, values = load_devices(Path("data/devices.yaml")), load_config().model_dump(mode="json")
+    devices, values = load_devices(Path("data/devices.yaml")), usual_config().model_dump(mode="json")
     configs = (Config.model_validate(values | chosen) for chosen in ({}, {"study": "changes"}))
     whole, alone = (Project(config, (), devices, cast("Any", None), {}) for config in configs)
     assert len(whole.calibrated_tiers) > 3
@@ -178,7 +179,7 @@ def test_a_run_of_this_study_alone_measures_no_tier_but_the_floor_of_each() -> N
 
 
 def test_a_change_whose_program_is_not_installed_is_named_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = load_config().model_dump(mode="json") | {"study": "changes", "scale": "full"}
+    values = usual_config().model_dump(mode="json") | {"study": "changes", "scale": "full"}
     monkeypatch.setattr(server.OptionalProgram, "found", lambda _: None)
     with pytest.raises(TickdiskError, match="on luanti: the change postgresql needs PostgreSQL, which is not installed; install"):
         Project.of(values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import CAPTURE
+from records_of import CAPTURE, usual_config
 from simulated_runs import (
     BASE_MS,
     DELAY_MS,
@@ -25,7 +25,6 @@ from simulated_runs import (
 )
 
 from tickdisk import stats
-from tickdisk.config import load_config
 from tickdisk.experiment import CAPTURE_COST, JOIN_BURST, SWITCHBACK
 from tickdisk.foundation import table
 from tickdisk.manifest import Ended
@@ -133,7 +132,7 @@ def test_replaced_marked_and_ended_lives_are_counted_and_all_count(tmp_path: Pat
 
 
 def test_an_action_that_fails_on_the_slow_arm_stays_in_and_counts_as_the_worst(tmp_path: Path) -> None:
-    tau_ms = 1000 * load_config().scales["paper"].design(SWITCHBACK).save_period_s
+    tau_ms = 1000 * usual_config().scales["paper"].design(SWITCHBACK).save_period_s
 
     def failing(block: int, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         epochs, actions = made["epochs"], made["actions"]
@@ -288,7 +287,7 @@ def test_smoke_decides_the_positive_controls_only(tmp_path: Path) -> None:
 
 
 def test_more_lives_than_planned_say_so_and_fewer_decide_nothing(tmp_path: Path) -> None:
-    planned = load_config().scales["paper"].design(JOIN_BURST).blocks
+    planned = usual_config().scales["paper"].design(JOIN_BURST).blocks
     more = _join_burst(write_runs(tmp_path / "more", "join_burst", blocks=planned + 1))
     assert (more.statement.facts["join_burst.planned_lives"].value, more.statement.facts["join_burst.contrasts"].value) == (
         planned,
@@ -333,7 +332,7 @@ def test_what_a_capture_costs_is_told_over_lives(tmp_path: Path) -> None:
         return made | {"load": pd.DataFrame([*rows, {"monotonic_ns": at + SECOND, "process": "server", "cpu_ns": 0}])}
 
     captures = tuple(CAPTURE.model_copy(update={"arm": arm, "requests": 9, "events": 9}) for arm in costs)
-    lives = load_config().scales["paper"].design(CAPTURE_COST).lives
+    lives = usual_config().scales["paper"].design(CAPTURE_COST).lives
     changed = {(block, "life"): {"captures": captures} for block in range(lives)}
     path = write_runs(tmp_path, "capture_cost", values=changed, tables=captured)
     micro = [{"round": turn, "tool": tool, "preads": 9} for turn in range(9) for tool in ("none", *costs)]

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from IPython.display import SVG
-from records_of import plan_of
+from records_of import plan_of, usual_config
 from simulated_runs import linear, write_runs
 
 from tickdisk import netcode, stats, studies
-from tickdisk.config import load_config, parse_config
+from tickdisk.config import parse_config
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.netcode.study import StackFindings
 from tickdisk.project import read_plan, write_plan
@@ -78,7 +78,7 @@ def made(**changed: float) -> StackFindings:
 
 def study_of(found: StackFindings, folder: Path, planned: Path | None = None) -> studies.Study:
     cells = () if planned is None else read_plan(planned).cells
-    config = load_config().model_dump(mode="json")
+    config = usual_config().model_dump(mode="json")
     design = config["scales"][config["scale"]]["netcode"]
     design |= {
         "runs": RUNS,

@@ -61,17 +61,17 @@ class Links(HTMLParser):
         self.places |= {values["id"] or ""} if "id" in values else set()
 
 
-def page_of(folder: Path, monkeypatch: pytest.MonkeyPatch, **verdicts: object) -> Path:
-    """Writes the page of a run with all files that it can lead to."""
+def page_of(folder: Path, monkeypatch: pytest.MonkeyPatch, study: str | None = None, **verdicts: object) -> Path:
+    """Writes the page of a run, or of one `study` alone, with all files that it can lead to."""
     written(folder, evidence_of(**verdicts))  # type: ignore[arg-type]
     results = folder / "results"
-    write_plan(results / "plan.json", plan_of(load_config(), [planned("00", "switchback")]))
+    write_plan(results / "plan.json", plan_of(load_config().model_copy(update={"study": study}), [planned("00", "switchback")]))
     monkeypatch.chdir(folder)
     (results / "paper.pdf").write_bytes(b"%PDF")
-    for study in STUDIES:
+    for name in STUDIES:
         (results / "notebooks").mkdir(exist_ok=True)
         for suffix in ("html", "ipynb"):
-            (results / f"notebooks/{study}.{suffix}").touch()
+            (results / f"notebooks/{name}.{suffix}").touch()
     write_page(folder / "workflow/paper/page.html.j2", results, results / "index.html")
     return results / "index.html"
 
@@ -93,6 +93,17 @@ def test_what_is_missing_is_said_first(tmp_path: Path, monkeypatch: pytest.Monke
     text = page_of(tmp_path, monkeypatch, without=["switchback"]).read_text()
     assert "Parts of this run are missing" in text
     assert "The experiment that decides which disk is good enough did not run" in text
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_study_that_runs_alone_is_named_instead_of_all_others(
+    is_whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = ["accesses", "replay"] if is_whole else ["accesses", "switchback"]
+    text = page_of(tmp_path, monkeypatch, study="switchback", without=without).read_text()
+    assert "This run was asked for one study alone, switchback." in text
+    assert ("<strong>It is missing</strong>" in text) == (not is_whole)
+    assert "Parts of this run are missing" not in text
 
 
 def look(page: Path, width: int, height: int, folder: Path) -> tuple[dict[str, Any], str]:

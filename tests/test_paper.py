@@ -78,6 +78,15 @@ def test_what_a_run_leaves_out_stands_there_as_our_result(tmp_path: Path, monkey
         set_paper(template, Path("results/paper.pdf"))
 
 
+def test_a_study_that_runs_alone_is_named_instead_of_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = written(tmp_path, evidence_of(without=("accesses", "replay")))
+    write_plan(tmp_path / "results/plan.json", plan_of(load_config().model_copy(update={"study": "switchback"})))
+    monkeypatch.chdir(tmp_path)
+    said = typst.query(str(template), "heading", field="body", root=".", ignore_system_fonts=True)
+    assert "The study of this copy" in said
+    assert "What is missing in this copy" not in said
+
+
 def test_each_kept_run_of_a_study_stands_under_its_name_with_its_own_confidence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from records_of import usual_config
 from simulated_runs import BASE_MS, DELAY_MS, DELAYED, LATENCY_MS, cells_of, config_of, write_runs
 
 from tickdisk import accesses, player, stats
-from tickdisk.config import Cell, load_arms, load_config, parse_config
+from tickdisk.config import Cell, load_arms, parse_config
 from tickdisk.experiment import PLAYERS, STUDIES, PlannedLife
 from tickdisk.project.project import left_out
 from tickdisk.run.trace import TAIL_S, write_life_trace
@@ -130,14 +131,14 @@ def test_a_server_without_blocks_has_no_life_whatever_number_of_blocks_is_asked_
 
 
 def test_a_scale_without_the_experiment_leaves_its_study_out() -> None:
-    values = load_config().model_dump(mode="json")
+    values = usual_config().model_dump(mode="json")
     del values["scales"][values["scale"]]["players"]
     alone = {name for name, study in STUDIES.items() if study.runs_alone}
     reasons = left_out(parse_config(values), load_arms(), {})
     assert {name: reason for name, reason in reasons.items() if name not in alone} == {
         "players": f"the scale {values['scale']} has no life of it"
     }
-    assert set(left_out(load_config(), load_arms(), {})) == alone
+    assert set(left_out(usual_config(), load_arms(), {})) == alone
 
 
 # The analysis

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import zstandard
 from IPython.display import SVG
-from records_of import plan_of
+from records_of import plan_of, usual_config
 
 from tickdisk import studies
-from tickdisk.config import load_config, parse_config
+from tickdisk.config import parse_config
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.yaml_file import read_section
 from tickdisk.project import write_plan
@@ -22,7 +22,7 @@ FILES = {"published": "data/published.yaml", "pools": "data/pools.yaml", "device
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pools") / "plan.json"
-    config = load_config().model_dump(mode="json")
+    config = usual_config().model_dump(mode="json")
     config["scales"][config["scale"]]["pools"] = {"runs": 6, "queue_depths": [1, 8], "pools": [1, 4]}
     write_plan(path, plan_of(parse_config(config)))
     return path

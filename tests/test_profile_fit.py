@@ -79,7 +79,7 @@ def test_a_known_device_is_found_again(channels: int | None, sigma: float, growt
         assert abs(p99) <= 0.10
 
 
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=1, deadline=None)
 @given(st.integers(1, 40), st.integers(20_000, 5_000_000), st.floats(0.05, 0.9), st.integers(0, 1000))
 @example(33, 20_000, 0.875, 280)  # between the numbers that are tried first, and one more than a depth that is held out
 @example(5, 20_000, 0.0546875, 5)  # nearly equal service times, which wait in a pattern just above the number of channels
@@ -97,12 +97,12 @@ def known() -> tuple[Measurements, DeviceModel]:
 
 
 def test_depths_that_are_held_out_are_not_looked_at(known: tuple[Measurements, DeviceModel]) -> None:
-    measurements, model = known
+    measurements, _ = known
+    few = (1, 8, 96)
     spoilt = tuple(
-        sample("read", one.queue_depth, one.latency_ns * 7) if one.queue_depth in HELD_OUT_DEPTHS else one
-        for one in measurements.samples
+        one if one.queue_depth in few else sample("read", one.queue_depth, one.latency_ns * 7) for one in measurements.samples
     )
-    assert fit(Measurements(spoilt, 2e9, 1, 1), "known") == model
+    assert fit(Measurements(spoilt, 2e9, 1, 1), "known", fit_depths=few) == fit(measurements, "known", fit_depths=few)
 
 
 def test_the_evidence_is_that_of_the_latencies(known: tuple[Measurements, DeviceModel]) -> None:

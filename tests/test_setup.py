@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+import time
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +54,34 @@ def test_another_user_s_folder_is_one_sentence(
     assert setup.main() == 1
     said = capsys.readouterr().err
     assert said == f"set-up: {tmp_path}/.setup-lock belongs to another user; run it as that user, or in a copy of your own\n"
+
+
+def test_lanes_run_side_by_side_and_end_with_the_first_failure(
+    setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    met, failed = threading.Barrier(2), threading.Event()
+
+    def meet() -> str:
+        met.wait(10)  # which breaks if the other lane waits for this one
+        return "done"
+
+    def fail() -> str:
+        failed.set()
+        raise setup.SetupError("no network")
+
+    def outlast() -> str:
+        failed.wait(10)
+        time.sleep(0.2)
+        return "done"
+
+    monkeypatch.setattr(setup, "BUILD", tmp_path)
+    monkeypatch.setattr(
+        setup, "LANES", (((("a", meet), ("b", fail)), (("c", meet), ("d", outlast), ("e", meet))), ((("f", meet),),))
+    )
+    assert setup.main() == 1
+    said = capsys.readouterr()
+    assert sorted(said.out.splitlines()) == ["set-up: a: done", "set-up: c: done", "set-up: d: done"]
+    assert said.err == "set-up: b failed: no network\n"
 
 
 def test_every_system_package_has_a_reason(setup: ModuleType) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 import typer.testing
-from records_of import plan_of
+from records_of import plan_of, usual_config
 from simulated_runs import BASE_MS, LATENCY_MS, PER_MS, cells_of, linear, write_runs
 
 from tickdisk import studies
 from tickdisk.cli import app
-from tickdisk.config import Config, check_arms, load_arms, load_config
+from tickdisk.config import Config, check_arms, load_arms
 from tickdisk.experiment import SWITCHBACK
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import POINTS, Point, read_points, write_plan
@@ -22,7 +22,7 @@ COLUMNS = "players\tlatency_ms\tsave_period_s\tdevice\tserver\tlives"
 
 def at(*points: Point, config: Config | None = None) -> tuple[Config, list[Any]]:
     """Returns the configuration of a point and its arms."""
-    found = config_at(config or load_config(), load_arms(), points)
+    found = config_at(config or usual_config(), load_arms(), points)
     arms = arms_at(found, load_arms())
     check_arms(found, arms)
     return found, arms
@@ -71,7 +71,7 @@ def test_a_point_has_the_controls_and_one_dose_on_any_server(server: str) -> Non
 
 @pytest.mark.parametrize("server", ["luanti", "dragonfly", "minestom"])
 def test_lives_are_whole_squares_and_enough_for_a_verdict(server: str) -> None:
-    config, arms = at(Point(players=7, server=server), config=load_config().model_copy(update={"scale": "paper"}))
+    config, arms = at(Point(players=7, server=server), config=usual_config().model_copy(update={"scale": "paper"}))
     lives = config.chosen.design(SWITCHBACK, server).lives
     assert lives % len(arms) == 0
     assert lives >= config.decision.minimum_lives
@@ -92,7 +92,7 @@ def test_a_wrong_table_is_told_in_one_sentence(content: bytes, words: str, tmp_p
 
 
 def test_a_dose_of_the_table_keeps_its_name_and_is_the_confirmatory_one_where_none_is_stated() -> None:
-    planned = load_config().decision.confirmatory.arm
+    planned = usual_config().decision.confirmatory.arm
     for point in (Point(players=3), Point(players=3, latency_ms=6)):
         config, arms = at(point)
         assert config.decision.confirmatory.arm == planned in {arm.arm for arm in arms}

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from records_of import LIFE, changed
+from records_of import LIFE, changed, usual_config
 from simulated_runs import SECOND, config_of, write_runs
 
 from tickdisk import device, studies
-from tickdisk.config import Cell, arms_of_run, load_arms, load_config, parse_config, plan
+from tickdisk.config import Cell, arms_of_run, load_arms, parse_config, plan
 from tickdisk.experiment import REAL, STUDIES, TWIN, TWIN_ARM, WRONG
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.table import SCHEMAS
@@ -32,7 +32,7 @@ Factor = Callable[[str, str], float]
 
 
 def twin_config(**values: Any) -> Any:
-    return parse_config(load_config().model_dump(mode="json") | {"study": "twin", "disk": DISK} | values)
+    return parse_config(usual_config().model_dump(mode="json") | {"study": "twin", "disk": DISK} | values)
 
 
 def right(arm: str, _: str) -> float:
@@ -129,7 +129,7 @@ def test_two_disks_fit_into_forty_minutes() -> None:
 
 
 def test_the_study_runs_only_where_it_is_asked_for() -> None:
-    config, arms = load_config(), load_arms()
+    config, arms = usual_config(), load_arms()
     usual = arms_of_run(arms, None)
     assert "twin" not in {arm.experiment for arm in usual}
     assert left_out(config, usual, {})["twin"]
@@ -157,7 +157,7 @@ def test_the_study_runs_only_where_it_is_asked_for() -> None:
 )
 def test_wrong_words_are_refused_in_one_sentence(values: dict[str, Any], words: str) -> None:
     with pytest.raises(TickdiskError, match=words) as error:
-        parse_config(load_config().model_dump(mode="json") | values)
+        parse_config(usual_config().model_dump(mode="json") | values)
     assert "\n" not in str(error.value)
 
 
@@ -379,7 +379,7 @@ def test_the_status_of_a_real_disk_lacks_what_an_emulator_knows_and_is_read_as_i
     status = device.DeviceStatus(
         device="real_disk", description="", setting=1, floor_ns=0, requests={"read": 1}, bytes={"read": 4096}, stalls=()
     )
-    limits = load_config().limits
+    limits = usual_config().limits
     for own in (status, LIFE.device):
         life = changed(LIFE, device=own)
         again = LifeRecord.model_validate_json(life.model_dump_json())

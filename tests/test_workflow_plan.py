@@ -156,7 +156,7 @@ def working_in(folder: Path, words: bytes) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=for_release), signal.SIGKILL])
 def test_a_run_that_is_ended_in_the_middle_of_a_step_goes_on_with_the_same_command(folder: Path, number: int) -> None:
     """Nothing half-written is taken as done, no process stays, and no lock has to be taken away (cases 59 and 60)."""
     product = "results/checkpoint/runs.parquet"
@@ -280,6 +280,9 @@ def test_measurements_do_not_run_side_by_side(folder: Path, words: str) -> None:
     code, said = forks().run(folder, "-n", *words.split())
     assert code != 0
     assert "measurements would run side by side; give --cores instead" in said
+
+
+def test_one_job_is_no_measurement_beside_another(folder: Path) -> None:
     assert "Nothing to be done" in snakemake(folder, "-n", "-j", "1")
 
 
@@ -406,7 +409,11 @@ NOT_MEASURED = {"notebook", "collect", "compare", "paper", "page", "check", "swe
 
 @pytest.mark.parametrize(
     ("cores", "words"),
-    [(16, ()), pytest.param(64, (), marks=for_release), (16, ("--config", "sweep=mine"))],
+    [
+        (16, ()),
+        pytest.param(64, (), marks=for_release),
+        pytest.param(16, ("--config", "sweep=mine"), marks=for_release),
+    ],
     ids=["paper-16", "paper-64", "sweep-16"],
 )
 def test_what_measures_is_alone_and_the_rest_runs_side_by_side(

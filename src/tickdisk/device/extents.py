@@ -7,9 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FS_IOC_FIEMAP = 0xC020660B
 _REQUEST = struct.Struct("=2Q4I")
@@ -98,12 +99,14 @@ class ExtentRecorder:
         with suppress(OSError):
             self._look()
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """Returns the extents that were seen so far, each once, in the order in which they were first seen.
 
         The columns are `file` (path), `offset` (in the file), `physical` (offset on the block device) and `length`, the last
         three in bytes.
         """
+        import pandas as pd  # noqa: PLC0415 - commands start without it
+
         return pd.DataFrame(list(self._seen), columns=["file", "offset", "physical", "length"])
 
     def _watch(self) -> None:

@@ -8,13 +8,15 @@ CLOCK_MONOTONIC_RAW, so the two differ by more and more as time goes on. CLOCK_R
 
 import threading
 import time
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tickdisk.foundation.errors import TickdiskError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Clock = Literal["monotonic", "monotonic_raw", "realtime"]
 Nanoseconds = npt.NDArray[np.int64]
@@ -67,8 +69,10 @@ class Sampler:
         self._thread.join()
         self._samples.append(sample())
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """Returns the samples so far. A row is a sample, and the columns are the keys of `sample`."""
+        import pandas as pd  # noqa: PLC0415 - commands start without it
+
         return pd.DataFrame(self._samples.copy())  # pandas looks at a list more than once, and the thread goes on
 
     def _watch(self) -> None:
@@ -76,7 +80,7 @@ class Sampler:
             self._samples.append(sample())
 
 
-def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: pd.DataFrame) -> Nanoseconds:
+def to_monotonic(times_ns: npt.ArrayLike, clock: Clock, samples: "pd.DataFrame") -> Nanoseconds:
     """Converts times of a clock in ns, shape (n,), to times of CLOCK_MONOTONIC, so that records of programs can be compared.
 
     The offset between the two clocks is interpolated linearly between `samples` (as `Sampler.table` returns them). Before the

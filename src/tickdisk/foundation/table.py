@@ -8,13 +8,16 @@ one folder.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA_VERSION = 3
 _MAGIC = b"PAR1"
@@ -137,7 +140,7 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 
 
-def write(name: str, path: Path, table: pd.DataFrame | pa.Table, lacking: Mapping[str, int] | None = None) -> None:
+def write(name: str, path: Path, table: "pd.DataFrame | pa.Table", lacking: Mapping[str, int] | None = None) -> None:
     """Writes rows of the table `name` in `SCHEMAS` as a Parquet file, whole or not at all.
 
     Columns that the schema does not have are left out, and a nullable column that is not there is null. The metadata of the file
@@ -146,7 +149,7 @@ def write(name: str, path: Path, table: pd.DataFrame | pa.Table, lacking: Mappin
     """
     schema = SCHEMAS[name]
     try:
-        if isinstance(table, pd.DataFrame):
+        if not isinstance(table, pa.Table):
             absent = {field.name: None for field in schema if field.nullable and field.name not in table}
             arrow = pa.Table.from_pandas(table.assign(**absent)[schema.names], schema=schema, preserve_index=False)
         else:
@@ -182,7 +185,7 @@ def _version(name: str) -> str:
     return str(_VERSIONS.get(name, SCHEMA_VERSION))
 
 
-def read(name: str, path: Path) -> pd.DataFrame:
+def read(name: str, path: Path) -> "pd.DataFrame":
     """Reads the table `name` in `SCHEMAS` from a Parquet file. Integer columns are int64, or Int64 if they are nullable.
 
     Raises TickdiskError if there is no such file, or if it is no Parquet file or has another table or version.
@@ -207,14 +210,14 @@ def read(name: str, path: Path) -> pd.DataFrame:
     return frame(name, arrow)
 
 
-def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+def write_tables(folder: Path, tables: Mapping[str, "pd.DataFrame"]) -> None:
     """Writes the tables of a study as `NAME.parquet`, in the order in which they are given, each whole or not at all."""
     for name, rows in tables.items():
         with whole(folder / f"{name}.parquet") as partial:
             rows.to_parquet(partial, index=False, compression="zstd")
 
 
-def read_tables(folder: Path, tables: Mapping[str, str], advice: str) -> dict[str, pd.DataFrame]:
+def read_tables(folder: Path, tables: Mapping[str, str], advice: str) -> "dict[str, pd.DataFrame]":
     """Reads tables that `write_tables` wrote. `tables` has the columns that each must have, with blanks between them.
 
     Raises TickdiskError, whose message ends with `advice`, if a file is missing or is no Parquet file, or lacks a column.
@@ -222,7 +225,7 @@ def read_tables(folder: Path, tables: Mapping[str, str], advice: str) -> dict[st
     return {name: read_columns(folder / f"{name}.parquet", columns.split(), advice) for name, columns in tables.items()}
 
 
-def read_columns(path: Path, columns: Sequence[str], advice: str, *, others: bool = True) -> pd.DataFrame:
+def read_columns(path: Path, columns: Sequence[str], advice: str, *, others: bool = True) -> "pd.DataFrame":
     """Reads a Parquet file that has certain columns, with its other columns or without.
 
     Raises TickdiskError, whose message ends with `advice`, if there is no such file or column.
@@ -260,11 +263,13 @@ def _with_new_columns(name: str, arrow: pa.Table) -> pa.Table:
     return arrow
 
 
-def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
+def frame(name: str, arrow: pa.Table) -> "pd.DataFrame":
     """Turns an Arrow table with one of the `SCHEMAS` into the form in which `read` returns it.
 
     Integer columns are int64, or Int64 if they are nullable. Names of files are as `tickdisk.foundation.paths` stores them.
     """
+    import pandas as pd  # noqa: PLC0415 - commands start without it
+
     rows: pd.DataFrame = _with_new_columns(name, arrow).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     for field in SCHEMAS[name]:
         if field.type == pa.int64() and not field.nullable:
@@ -272,7 +277,7 @@ def frame(name: str, arrow: pa.Table) -> pd.DataFrame:
     return rows
 
 
-def need(requests: pd.DataFrame, columns: Iterable[str], *, task: str, level: str | None = None) -> pd.DataFrame:
+def need(requests: "pd.DataFrame", columns: Iterable[str], *, task: str, level: str | None = None) -> "pd.DataFrame":
     """Returns a table of requests in which all `columns` have values. The integer columns among them have the type int64.
 
     A trace can leave out much of what the table has room for. Raises TickdiskError if a value is missing, or if requests are not
@@ -287,5 +292,5 @@ def need(requests: pd.DataFrame, columns: Iterable[str], *, task: str, level: st
         if missing:
             count = "" if missing == len(requests) else f" of {missing} of {len(requests)} requests"
             raise TickdiskError(f"{task} needs {column}, which is not in the trace{count}; give a trace that has it")
-    whole = {column: requests[column].astype("int64") for column in names if isinstance(requests[column].dtype, pd.Int64Dtype)}
+    whole = {column: requests[column].astype("int64") for column in names if str(requests[column].dtype) == "Int64"}
     return requests.assign(**whole)

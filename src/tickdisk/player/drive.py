@@ -3,13 +3,14 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child, built
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ACTIONS, STATUS = "actions.jsonl", "status.json"
 TIMEOUT_S = 20.0
@@ -68,7 +69,7 @@ def start_players(
     return Child("players", command, logs, cores=cores)
 
 
-def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
+def read_actions(raw_path: Path, *, expected: int) -> "pd.DataFrame":
     """Reads what became of each action of a player trace, from the file `ACTIONS` that the clients wrote.
 
     Returns the actions table, sorted by due time: player, action, due_ns, issued_ns and completed_ns (null if that did not
@@ -77,6 +78,8 @@ def read_actions(raw_path: Path, *, expected: int) -> pd.DataFrame:
     that failed because the server refused it, and null otherwise). Times are ns of CLOCK_MONOTONIC. Raises TickdiskError if a
     line is not a record, or if there are not `expected` records, one for each line of the trace.
     """
+    import pandas as pd  # noqa: PLC0415 - commands start without it
+
     try:
         lines = raw_path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:

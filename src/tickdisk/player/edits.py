@@ -1,11 +1,13 @@
 """Lets players build, reads which of their edits the server acknowledged, and lets other players look at what is left of them."""
 
 from collections.abc import Sequence
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.player.trace import Event, Place, axes, every, ns_of, player_name, rounds
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TOWER_BLOCKS = 12
 """The number of blocks that fit on top of each other at a place of any world. `generate.lua` of Luanti clears as many nodes."""
@@ -85,7 +87,7 @@ def look_around(
     return sorted([*events, *(Event(ns_of(end_s), name, "leave") for name in names)])
 
 
-def placed_blocks(actions: pd.DataFrame) -> pd.DataFrame:
+def placed_blocks(actions: "pd.DataFrame") -> "pd.DataFrame":
     """Returns the blocks that players were to place in a life, in the order of their due times, from its actions table.
 
     The columns are player, x, y, z, issued_ns (null if the client never asked for the block), and acknowledged_ns (the time at
@@ -101,7 +103,7 @@ def placed_blocks(actions: pd.DataFrame) -> pd.DataFrame:
     return found.astype({"x": "int64", "y": "int64", "z": "int64", "issued_ns": "Int64", "acknowledged_ns": "Int64"})
 
 
-def looks(actions: pd.DataFrame) -> pd.DataFrame:
+def looks(actions: "pd.DataFrame") -> "pd.DataFrame":
     """Returns the looks of a life in the order of their due times, from its actions table.
 
     The columns are player, x, y, z, and seen: `PLACED`, `AIR`, `OTHER` or `REFUSED`, and null if the server did not answer.

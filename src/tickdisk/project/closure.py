@@ -41,34 +41,84 @@ class _Module:
 
 
 def closure(starts: Sequence[str | Path], src: Path, stops: Sequence[str] = ()) -> Closure:
-    """Finds the code that a computation uses.
+    """Finds the code that a computation uses, in the files as they are now (see `Sources.closure`)."""
+    return Sources(src).closure(starts, stops)
 
-    `starts` are modules, functions as `module:function`, or files outside of `src`. A function counts without the rest of its
-    module, except for what it refers to. `stops` are rooms and modules that do not count. An import is followed wherever it
-    stands. The `__init__` of a package only passes on what its modules define, so an import from there leads to the module that
-    defines the name. Raises TickdiskError if a module or a function does not exist.
-    """
-    waiting, code, native = list(starts), dict[str, str](), set[str]()
-    while waiting:
-        name = waiting.pop()
-        if str(name) in code:
-            continue
-        module = _module(name, src)
-        if module is None:
-            raise TickdiskError(f"{src} has no module {name}; correct the product that starts with it, or the import of it")
-        taken = {
-            found for origin, word, alias in module.imports for found in _origins(origin, word, module.used.get(alias, ()), src)
-        }
-        counted = sorted(found for found in taken if not any(f"{found[0]}.".startswith(f"{stop}.") for stop in stops))
-        code[str(name)] = "\n".join([module.code, *map(" ".join, counted)])
-        native |= {word for origin, word in counted if origin == _NATIVE}
-        waiting += [origin for origin, _ in counted if origin != _NATIVE]
-        for path in module.beside:
-            if path.suffix == ".py":
-                waiting.append(".".join(path.relative_to(src).with_suffix("").parts) if path.is_relative_to(src) else path)
-            else:
-                code[path.name] = path.read_text(encoding="utf-8")
-    return Closure(code, native_code(native, src / "native") if native else {})
+
+class Sources:
+    """The files of the package in the folder `src`, each as it is when it is first needed, and read only once."""
+
+    def __init__(self, src: Path) -> None:
+        self._src = src
+        self._linked: dict[str | Path, tuple[_Module, list[tuple[str, str]]]] = {}
+        self._modules: dict[str | Path, _Module | None] = {}
+        self._native: dict[frozenset[str], dict[str, str]] = {}
+
+    def closure(self, starts: Sequence[str | Path], stops: Sequence[str] = ()) -> Closure:
+        """Finds the code that a computation uses.
+
+        `starts` are modules, functions as `module:function`, or files outside of `src`. A function counts without the rest of its
+        module, except for what it refers to. `stops` are rooms and modules that do not count. An import is followed wherever it
+        stands. The `__init__` of a package only passes on what its modules define, so an import from there leads to the module
+        that defines the name. Raises TickdiskError if a module or a function does not exist.
+        """
+        waiting, code, native = list(starts), dict[str, str](), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if str(name) in code:
+                continue
+            module, taken = self._links(name)
+            counted = [found for found in taken if not any(f"{found[0]}.".startswith(f"{stop}.") for stop in stops)]
+            code[str(name)] = "\n".join([module.code, *map(" ".join, counted)])
+            native |= {word for origin, word in counted if origin == _NATIVE}
+            waiting += [origin for origin, _ in counted if origin != _NATIVE]
+            for path in module.beside:
+                if path.suffix == ".py":
+                    is_inside = path.is_relative_to(self._src)
+                    waiting.append(".".join(path.relative_to(self._src).with_suffix("").parts) if is_inside else path)
+                else:
+                    code[path.name] = path.read_text(encoding="utf-8")
+        return Closure(code, self._native_code(frozenset(native)) if native else {})
+
+    def _links(self, name: str | Path) -> tuple[_Module, list[tuple[str, str]]]:
+        """Returns a module, and in order the modules and the names in them that its imports lead to."""
+        if name not in self._linked:
+            module = self._module(name)
+            if module is None:
+                raise TickdiskError(
+                    f"{self._src} has no module {name}; correct the product that starts with it, or the import of it"
+                )
+            used = ((origin, word, module.used.get(alias, ())) for origin, word, alias in module.imports)
+            self._linked[name] = module, sorted({found for each in used for found in self._origins(*each)})
+        return self._linked[name]
+
+    def _native_code(self, names: frozenset[str]) -> dict[str, str]:
+        if names not in self._native:
+            self._native[names] = native_code(names, self._src / "native")
+        return self._native[names]
+
+    def _origins(self, module: str, name: str, used: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yields where an import of `name` from `module` leads to: the module that defines the name, and its name there.
+
+        If `name` is a package, the import leads to the definitions of the names `used` of it.
+        """
+        inner = f"{module}.{name}"
+        door = self._module(module) if _is_package(module, self._src) else None
+        passed_on = [(origin, word) for origin, word, alias in door.imports if alias == name and origin != module] if door else []
+        if passed_on:
+            yield from self._origins(*passed_on[0], used)
+        elif used and (inner == _NATIVE or _is_package(inner, self._src)):
+            for word in used:
+                yield from self._origins(inner, word, ())
+        else:
+            yield (module, name) if _path(inner, self._src) is None else (inner, "*")
+
+    def _module(self, name: str | Path) -> _Module | None:
+        if name not in self._modules:
+            path = name if isinstance(name, Path) else _path(name.partition(":")[0], self._src)
+            parsed = None if path is None else _parsed(getattr(name, "stem", name), path, path.read_text(encoding="utf-8"))
+            self._modules[name] = parsed
+        return self._modules[name]
 
 
 def native_code(names: Collection[str], folder: Path) -> dict[str, str]:
@@ -93,23 +143,6 @@ def native_code(names: Collection[str], folder: Path) -> dict[str, str]:
     return code
 
 
-def _origins(module: str, name: str, used: Iterable[str], src: Path) -> Iterator[tuple[str, str]]:
-    """Yields where an import of `name` from `module` leads to: the module that defines the name, and its name there.
-
-    If `name` is a package, the import leads to the definitions of the names `used` of it.
-    """
-    inner = f"{module}.{name}"
-    door = _module(module, src) if _is_package(module, src) else None
-    passed_on = [(origin, word) for origin, word, alias in door.imports if alias == name and origin != module] if door else []
-    if passed_on:
-        yield from _origins(*passed_on[0], used, src)
-    elif used and (inner == _NATIVE or _is_package(inner, src)):
-        for word in used:
-            yield from _origins(inner, word, (), src)
-    else:
-        yield (module, name) if _path(inner, src) is None else (inner, "*")
-
-
 @cache
 def _path(name: str, src: Path) -> Path | None:
     place = src.joinpath(*name.split("."))
@@ -119,13 +152,6 @@ def _path(name: str, src: Path) -> Path | None:
 def _is_package(name: str, src: Path) -> bool:
     path = _path(name, src)
     return path is not None and path.name == "__init__.py"
-
-
-def _module(name: str | Path, src: Path) -> _Module | None:
-    if isinstance(name, Path):
-        return _parsed(name.stem, name, name.read_text(encoding="utf-8"))
-    path = _path(name.partition(":")[0], src)
-    return None if path is None else _parsed(name, path, path.read_text(encoding="utf-8"))
 
 
 @cache

@@ -6,6 +6,7 @@ If that code changes, the result is out of date. If other code changes, the resu
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tickdisk import server
@@ -14,7 +15,7 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import read_json
 from tickdisk.foundation.programs import files_digest
 from tickdisk.project.built import Toolchains, check_built, load_toolchains
-from tickdisk.project.closure import Closure, closure
+from tickdisk.project.closure import Closure, Sources
 
 NOTEBOOKS = Path("notebooks")
 _DATA = re.compile(r"data/[\w/.-]+\.yaml")
@@ -36,7 +37,7 @@ class Product:
     """A kind of result, described by the code that it is computed with. If this code changes, the result is out of date."""
 
     starts: tuple[str, ...]
-    """Modules, or functions as `module:function`, whose code counts, with all that they use (see `closure`)."""
+    """Modules, or functions as `module:function`, whose code counts, with all that they use (see `Sources.closure`)."""
     stops: tuple[str, ...] = _PLANNED
     """Rooms and modules that do not count."""
     program: str | None = None
@@ -123,7 +124,7 @@ class Identity:
 
     def notebook(self, name: str) -> dict[str, str]:
         """Returns digests of a notebook's cells, its study, the data files that both name, and the locked packages."""
-        study = closure((f"tickdisk.studies.{name}", "tickdisk.project.kept"), self.root / "src", _FORMS)
+        study = self._sources.closure((f"tickdisk.studies.{name}", "tickdisk.project.kept"), _FORMS)
         cells = [
             (cell["cell_type"], "".join(cell["source"])) for cell in read_json(next(NOTEBOOKS.rglob(f"{name}.ipynb")))["cells"]
         ]
@@ -136,9 +137,13 @@ class Identity:
             "packages": file_digest(self.root / "envs/requirements.txt"),
         }
 
+    @cached_property
+    def _sources(self) -> Sources:
+        return Sources(self.root / "src")
+
     def _of(self, product: Product) -> dict[str, str]:
         if product not in self._known:
-            found = closure(product.starts, self.root / "src", product.stops)
+            found = self._sources.closure(product.starts, product.stops)
             self._known[product] = self._digests(found, product.program)
         return self._known[product]
 

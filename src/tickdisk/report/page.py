@@ -67,6 +67,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         style=(template.parent / _STYLE).read_text(encoding="utf-8"),
         scale=scale,
         is_smoke=scale == "smoke",
+        alone=plan.config.study,
         cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
         confidence=percent(plan.config.decision.confidence),

@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tickdisk.foundation.clock import Clock
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import Record, Unit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _HEADER = re.compile(r"tickdisk_probe,2,(?P<clock>monotonic|monotonic_raw),(?P<unit>ns|us)$")
 _LATE = 1.5
@@ -60,16 +62,16 @@ class TickCounts(Record):
 class Ticks:
     """Everything that the tick probe recorded in a server life, as tables. Times are nanoseconds of CLOCK_MONOTONIC."""
 
-    table: pd.DataFrame
+    table: "pd.DataFrame"
     """One row for each tick, in order: tick (its number, from 1), start_ns, end_ns (null if the probe sees no end), players (how
     many are connected), thread (identity of the thread, null if not known)."""
-    markers: pd.DataFrame
+    markers: "pd.DataFrame"
     """One row for each order of a player that the probe carried out: name, and before_ns and after_ns, between which it was done.
     The name is `read` with the number of a marker, or `burn` for a time in which the tick thread was kept busy."""
-    saves: pd.DataFrame
+    saves: "pd.DataFrame"
     """One row for each save of the world: begin_ns, end_ns. Only saves that the project's own program asks its server for are
     recorded, so Luanti, which saves by itself, has no rows."""
-    pauses: pd.DataFrame
+    pauses: "pd.DataFrame"
     """One row for each time in which the runtime of Go or of Java stopped all threads of the server, such as for garbage
     collection: name (the reason), begin_ns, end_ns. No rows for a server without such a runtime."""
     counts: TickCounts
@@ -85,6 +87,8 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
     from the start of one tick to the start of the next, if both are on time. Raises TickdiskError if the file is not a probe's,
     or holds no tick.
     """
+    import pandas as pd  # noqa: PLC0415 - commands start without it
+
     record = _parse(path)
     rows = record.lines["t"]
     if not rows:
@@ -92,7 +96,7 @@ def read_ticks(path: Path, to_monotonic: ToMonotonic, budget_ns: int) -> Ticks:
     by_field = dict(zip(("number", "start", "end", "players", "elapsed", "thread"), zip(*rows, strict=True), strict=True))
     numbers, first = np.unique(np.array(by_field["number"], dtype=np.int64), return_index=True)
 
-    def field(name: str) -> pd.Series:
+    def field(name: str) -> "pd.Series[Any]":
         return pd.Series([by_field[name][index] for index in first], dtype="Int64")
 
     def times(values: Sequence[Any]) -> Nanoseconds:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -32,15 +33,24 @@ class LifeTables:
     """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
     planned: PlannedLife
     """The life as it was planned, with its epochs and power cuts."""
-    ticks: pd.DataFrame
-    """One row per tick of the server, with its start and end in ns. docs/data.md describes the columns of all three tables."""
-    actions: pd.DataFrame
-    """One row per action of a player, with the times in ns at which it was due and completed."""
-    epochs: pd.DataFrame
-    """One row per epoch that the life reached, with its arm and the times in ns of its start, its steady part and its end.
 
-    The steady part is the epoch without its first part, which is cut. It is the part that is analysed.
-    """
+    @cached_property
+    def ticks(self) -> pd.DataFrame:
+        """One row per tick of the server, with its start and end in ns. docs/data.md describes the columns of all tables."""
+        return self._read("ticks")
+
+    @cached_property
+    def actions(self) -> pd.DataFrame:
+        """One row per action of a player, with the times in ns at which it was due and completed."""
+        return self._read("actions")
+
+    @cached_property
+    def epochs(self) -> pd.DataFrame:
+        """One row per epoch that the life reached, with its arm and the times in ns of its start, its steady part and its end.
+
+        The steady part is the epoch without its first part, which is cut. It is the part that is analysed.
+        """
+        return self._read("epochs")
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -79,18 +89,21 @@ class LifeTables:
 
         The table is empty for a server that decides by itself when it saves.
         """
-        return table.read("saves", self.folder / "saves.parquet")
+        return self._read("saves")
 
     def pauses(self) -> pd.DataFrame:
         """Returns the times in ns in which the runtime of the server stopped all threads, such as for garbage collection.
 
         The table is empty if the runtime does not tell its pauses.
         """
-        return table.read("pauses", self.folder / "pauses.parquet")
+        return self._read("pauses")
 
     def device(self) -> pd.DataFrame:
         """Returns the log of the emulated device, with one row per request in the order of arrival."""
-        return table.read("device", self.folder / "device.parquet")
+        return self._read("device")
+
+    def _read(self, name: str) -> pd.DataFrame:
+        return table.read(name, self.folder / f"{name}.parquet")
 
     def requests(self) -> pd.DataFrame:
         """Returns one row per epoch with the columns of `qos.requests_table`, and `late_p99_ms`.
@@ -184,20 +197,14 @@ class Runs:
         known = [value / 1e6 for value in realised if value is not None]
         return sum(known) / len(known) if known else self.latency_ms(arm)
 
-    def lives(self) -> Iterator[LifeTables]:
-        """Yields the lives of the cells that have run, in the order of the plan. Each call reads their tables again."""
-        for manifest, folder in zip(self.manifests, self.folders, strict=True):
-            for life in manifest.plan:
-                at = folder / life.name
-                yield LifeTables(
-                    manifest.block,
-                    life.name,
-                    at,
-                    manifest.lives[life.name],
-                    self.budget_ns,
-                    life,
-                    *(table.read(name, at / f"{name}.parquet") for name in ("ticks", "actions", "epochs")),
-                )
+    @cached_property
+    def lives(self) -> tuple[LifeTables, ...]:
+        """The lives of the cells that have run, in the order of the plan."""
+        return tuple(
+            LifeTables(manifest.block, life.name, folder / life.name, manifest.lives[life.name], self.budget_ns, life)
+            for manifest, folder in zip(self.manifests, self.folders, strict=True)
+            for life in manifest.plan
+        )
 
     def not_valid(self) -> dict[str, list[stats.ClientsSaturated]]:
         """Returns the causes for which lives say nothing about an arm, by arm.
@@ -205,7 +212,7 @@ class Runs:
         The clients of such a life were short of processor time in the arm's epoch, but not in the baseline's epochs.
         """
         found: dict[str, list[stats.ClientsSaturated]] = {}
-        for life in self.lives():
+        for life in self.lives:
             for arm, detail in life.manifest.not_valid.items():
                 found.setdefault(arm, []).append(stats.ClientsSaturated(life=life.title, detail=detail))
         return found
@@ -219,7 +226,7 @@ class Runs:
     def unreached(self) -> dict[str, int]:
         """Returns the number of lives whose server ended before the epoch of an arm, by arm."""
         found: dict[str, int] = {}
-        for life in self.lives():
+        for life in self.lives:
             for arm in set(life.arms) - set(life.epochs["arm"]):
                 found[arm] = found.get(arm, 0) + 1
         return found

@@ -107,7 +107,7 @@ def compute(
     if no cell of the experiment has run, or if a capture has no access to terrain or fewer than two saves.
     """
     data = Runs(plan, runs, _NAME)
-    decision, tables = data.decision, list(data.lives())
+    decision, tables = data.decision, data.lives
     rules = decide_by(decision, data.design(ACCESSES).lives, margin)
     selected = [accesses.select(_requests(life.folder)) for life in tables]
     lives = [_life(life, chosen.table) for life, chosen in zip(tables, selected, strict=True)]

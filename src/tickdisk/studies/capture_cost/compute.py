@@ -45,7 +45,7 @@ def compute(plan: str, *, runs: str, micro: str, margin: float | None, seed: int
     cell of the experiment has run.
     """
     data = Runs(plan, runs, "capture_cost")
-    lives = list(data.lives())
+    lives = data.lives
     effects = contrasts.compute(
         "capture_cost",
         data,

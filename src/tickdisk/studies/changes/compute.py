@@ -112,7 +112,7 @@ def compute(plan: str, *, runs: str, margin: float | None, seed: int | None) -> 
 def _changed(data: Runs, margin: float | None) -> Changed:
     design = data.design(CHANGES)
     plan = decide_by(data.decision, data.asked(CHANGES).blocks, margin)
-    lives = list(data.lives())
+    lives = data.lives
     changes = {name: server.SERVERS[data.server].changes[name].title for name in design.changes}
     rows = _with_logs(pd.concat([_values(data, life) for life in lives if not life.name.startswith(CUT)], ignore_index=True))
     effects, plain = (

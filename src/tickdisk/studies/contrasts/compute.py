@@ -190,7 +190,7 @@ def compute(
         unmarked=decide(clean, None if controlled_by is None else controlled_by.unmarked or controlled_by.outcome)
         if 0 < len(clean) < len(table)
         else None,
-        requests=pd.concat([life.requests() for life in data.lives()], ignore_index=True),
+        requests=pd.concat([life.requests() for life in data.lives], ignore_index=True),
         powers=_powers(name, plan, len(roles.confirmatory), sd=decision.planned_life_sd, seed=seed),
     )
 

@@ -84,7 +84,7 @@ def _state_effects(statement: Statement, effects: Contrasts) -> None:
 
 def _state_lives(statement: Statement, effects: Contrasts) -> None:
     data, source = effects.data, "manifests"
-    lives = list(data.lives())
+    lives = data.lives
     attempts = [attempt for life in lives for attempt in life.manifest.attempts[:-1]]
     reasons = "; ".join(list(dict.fromkeys(reason for attempt in attempts for reason in attempt.reasons))[:3])
     statement.fact("lives", len(lives), "lives", source=source)

@@ -202,7 +202,7 @@ def compute(plan: str, *, runs: str, published: str, traces: str | None, margin:
 
 def _lives(data: Runs, title: str) -> Iterator[Load]:
     """Yields the load of each captured life on the files of the world, until the server is told to stop."""
-    for life in data.lives():
+    for life in data.lives:
         requests = table.read("requests", life.folder / "requests.parquet")
         started_ns, phases = life.manifest.started_ns, life.manifest.phases
         ends_ns = [int(life.epochs["end_ns"].max()), *(started_ns + round(phase.end_s * 1e9) for phase in phases)]

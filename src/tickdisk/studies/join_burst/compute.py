@@ -57,7 +57,7 @@ def compute(
     file of findings. Raises TickdiskError if no cell of the experiment has run.
     """
     data = Runs(plan, runs, "join_burst", server)
-    lives = list(data.lives())
+    lives = data.lives
     effects = contrasts.compute(
         "join_burst",
         data,

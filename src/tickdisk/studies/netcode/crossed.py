@@ -47,7 +47,7 @@ def _crossed(data: Runs, margin: float | None) -> Crossed:
     effects = contrasts.compute(
         "pings",
         data,
-        [life.epoch_rows(design.tau_ns) for life in data.lives()],
+        [life.epoch_rows(design.tau_ns) for life in data.lives],
         {METRIC: "mean round-trip time of a ping"},
         actions=(),
         planned=design.lives,

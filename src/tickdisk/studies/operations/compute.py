@@ -119,7 +119,7 @@ def _part(
     margin: float | None,
     seed: int | None,
 ) -> Part:
-    lives, tau_ns = list(data.lives()), data.design(OPERATIONS).tau_ns
+    lives, tau_ns = data.lives, data.design(OPERATIONS).tau_ns
     effects = contrasts.compute(
         OPERATIONS.name,
         data,

@@ -131,7 +131,7 @@ def _server(data: Runs, beside: contrasts.Contrasts | None, margin: float | None
         lenders = {_POSITIVE: beside.roles.positive[GAP], **({} if beside.roles.sham is None else {"sham": beside.roles.sham})}
     plan = decide_by(data.decision, design.blocks, margin)
     slow, null, baseline = (data.role(role) for role in ("dose", "null", "baseline"))
-    tables = list(data.lives())
+    tables = data.lives
     rows = pd.concat([life.epoch_rows(design.tau_ns).assign(life=number) for number, life in enumerate(tables)])
     lives = rows.pivot_table(index="life", columns="arm", values=GAP).reindex(range(len(tables)), columns=[baseline, null, slow])
     base_ms = lives[[baseline, null]].mean(axis=1)
@@ -242,7 +242,7 @@ def _ended(lives: pd.DataFrame, slow: str) -> dict[str, int]:
 def _captured(data: Runs) -> accesses.PlayerSaves | None:
     """Counts the saves of players in captured lives. None if these lives have no saves as Luanti makes them."""
     counts = []
-    for life in data.lives():
+    for life in data.lives:
         with suppress(TickdiskError):
             found = accesses.select(table.read("requests", life.folder / "requests.parquet")).table
             saves = accesses.saves(found, np.asarray(life.ticks["start_ns"], dtype="int64"))

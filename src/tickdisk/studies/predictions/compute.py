@@ -166,7 +166,7 @@ def _made(data: Runs, arms: Sequence[str]) -> tuple[dict[str, list[predict.Predi
 
 def _measured(data: Runs, plan: stats.DecisionPlan) -> tuple[dict[str, dict[str, stats.Contrast]], int]:
     """Returns for each metric and arm the ratio to the baseline over lives, and the number of lives."""
-    tables = [life.epoch_rows(data.design(PREDICTIONS).tau_ns) for life in data.lives() if life.name != CAPTURED]
+    tables = [life.epoch_rows(data.design(PREDICTIONS).tau_ns) for life in data.lives if life.name != CAPTURED]
     rows = pd.concat(tables)
     arms = [arm.arm for arm in data.arms if arm.arm != CAPTURED]
     found: dict[str, dict[str, stats.Contrast]] = {}

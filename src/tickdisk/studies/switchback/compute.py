@@ -77,7 +77,7 @@ def compute(
     experiment has run.
     """
     data = Runs(plan, runs, "switchback", server)
-    lives = list(data.lives())
+    lives = data.lives
     tau_ns, action_metric = data.design(SWITCHBACK).tau_ns, f"{action}_mean_ms"
     effects = contrasts.compute(
         "switchback",

@@ -118,7 +118,7 @@ def compute(plan: str, *, runs: str, margin: float | None) -> Results:
         )
     model, floor_ns = next(iter(twins.values())), data.manifests[0].lives[TWIN_ARM].floors_ns[TWIN_ARM]
     limited = list(_limited(model, floor_ns))
-    lives = pd.DataFrame([_row(life, design.tau_ns) for life in data.lives()])
+    lives = pd.DataFrame([_row(life, design.tau_ns) for life in data.lives])
     disk = Path(data.config.disk or "")
     return Results(
         data=data,
