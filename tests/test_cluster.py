@@ -1,4 +1,4 @@
-"""The profile for Slurm on a cluster of two virtual nodes. `make test-cluster` runs it; it needs root and takes some ten minutes."""
+"""The profile for Slurm on a cluster of two virtual nodes. `make test-cluster` runs it, which takes root and some ten minutes."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from virtual_cluster import Cluster, ask, cluster, steps, wait_for
 
-import pandas as pd
 from tickdisk.manifest import read_manifest
 
 pytestmark = [
@@ -61,14 +61,18 @@ class Checkout:
 
     def cells(self) -> dict[str, str | None]:
         """Returns the node of each cell that has run, by the cell's hash."""
-        return {path.parent.name: read_manifest(path.parent).node for path in (self.folder / "results/runs").glob("*/manifest.json")}
+        return {
+            path.parent.name: read_manifest(path.parent).node for path in (self.folder / "results/runs").glob("*/manifest.json")
+        }
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Iterator[Callable[[str], Checkout]]:
     def made(name: str) -> Checkout:
         folder = tmp_path / name
-        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+            "\0"
+        )
         for path in filter(None, tracked):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, folder / path, follow_symlinks=False)

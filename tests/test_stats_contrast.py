@@ -173,7 +173,7 @@ def test_the_widest_of_some_effects_shows_what_all_of_them_show() -> None:
 
 
 def lives_on_nodes(rng: np.random.Generator, nodes: int, lives: int, sd_between: float) -> tuple[np.ndarray, list[str]]:
-    """Draws log ratios of lives whose effect differs between nodes with a standard deviation `sd_between`. Lives differ by 0.2."""
+    """Draws log ratios of lives, with a standard deviation of 0.2 between lives and of `sd_between` between nodes."""
     own = np.repeat(rng.normal(0.1, sd_between, nodes), lives)
     return own + rng.normal(0, 0.2, own.size), [f"n{number // lives}" for number in range(own.size)]
 

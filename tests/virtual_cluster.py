@@ -1,7 +1,8 @@
 """A cluster of two virtual nodes on this machine, with Debian's Slurm, for the test of the profile for Slurm.
 
-Both nodes share the cores of this machine, so everything that measures takes the only licence `live`. Slurm reads its configuration
-from /etc/slurm/slurm.conf, which is written here and removed afterwards. A file there that is not ours is left alone.
+Both nodes share the cores of this machine, so everything that measures takes the only licence `live`. Slurm reads its
+configuration from /etc/slurm/slurm.conf, which is written here and removed afterwards. A file there that is not ours is left
+alone.
 """
 
 import os

@@ -1,4 +1,5 @@
-# Checkpoint recovery is simulated on all cores, or on a cluster in one job for each node. The store for real runs alone on the machine, on devices of its own.
+# Checkpoint recovery is simulated on all cores, or on a cluster in one job for each node. The store for real runs alone on the machine, on
+# devices of its own.
 
 
 def sweep_parameters():
@@ -38,7 +39,9 @@ else:
             plan=ancient("results/plan.json"),
             published="data/published.yaml",
         output:
-            expand("results/checkpoint/parts/{{part}}/{table}.parquet", table=SWEEP_TABLES),
+            expand(
+                "results/checkpoint/parts/{{part}}/{table}.parquet", table=SWEEP_TABLES
+            ),
         log:
             "results/logs/checkpoint/sweep_{part}.log",
         wildcard_constraints:

@@ -63,7 +63,8 @@ def sweep(
     plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/checkpoint"),
     part: Annotated[
-        str, typer.Option(help="Part of the simulations to run, such as 2/8. `tickdisk checkpoint gather` puts all parts together.")
+        str,
+        typer.Option(help="Part of the simulations to run, such as 2/8. `tickdisk checkpoint gather` puts all parts together."),
     ] = "1/1",
 ) -> None:
     """Simulates the six algorithms of the published cost model over update rates and skews, and for the game Knights and Archers.
@@ -96,7 +97,9 @@ def sweep(
 
 @app.command("gather")
 def gather(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of all parts, into which `tickdisk checkpoint sweep --part` wrote.")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of all parts, into which `tickdisk checkpoint sweep --part` wrote.")
+    ],
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/checkpoint"),
 ) -> None:
     """Puts the parts of the simulations together, which several jobs have run at the same time."""

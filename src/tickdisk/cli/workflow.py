@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tickdisk.cli.places import check_output, check_output_folder
 from tickdisk.cli import step
+from tickdisk.cli.places import check_output, check_output_folder
 from tickdisk.cli.progress import say
 from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY, TWIN
 from tickdisk.foundation import cluster, host, temporary
@@ -205,8 +205,8 @@ def run(
     """Runs the server lives of one cell: a real server on an emulated device, with real clients as players.
 
     It needs the plan, the calibration and the world of the server. It writes the run folder of the cell, RUNS/HASH, with the
-    tables of the lives and a manifest. If this folder is whole already, nothing runs. In a job of a cluster, the calibration of the
-    job's node is taken instead, or made, and the lives are recorded on the node's own disk until they are whole.
+    tables of the lives and a manifest. If this folder is whole already, nothing runs. In a job of a cluster, the calibration of
+    the job's node is taken instead, or made, and the lives are recorded on the node's own disk until they are whole.
     """
     from tickdisk import calibrate as room
     from tickdisk.run import Progress, run_cell

@@ -1,8 +1,8 @@
 """Leases on a piece of work in a folder that several machines may share.
 
-They do not need locks, which shared file systems offer in different ways or not at all. A process that holds a lease has a file in the
-folder and renews its time every few seconds. Whoever removes this file revokes the lease, and the holder notices it at the next
-renewal. A lease whose process is gone, or that was not renewed for minutes, is dead.
+They do not need locks, which shared file systems offer in different ways or not at all. A process that holds a lease has a file
+in the folder and renews its time every few seconds. Whoever removes this file revokes the lease, and the holder notices it at the
+next renewal. A lease whose process is gone, or that was not renewed for minutes, is dead.
 """
 
 import atexit
@@ -97,6 +97,18 @@ class Lease:
         self._given_back.set()
         self.path.unlink(missing_ok=True)
 
+    def renew(self, on_revoked: Callable[[], None]) -> None:
+        """Renews the lease until it is given back, or until it is revoked, and then calls `on_revoked`."""
+        while not self._given_back.wait(RENEWAL_S):
+            try:
+                os.utime(self.path)
+            except OSError as error:
+                # NFS calls a file that another machine has removed a stale handle. Other errors may pass.
+                if error.errno in (errno.ENOENT, errno.ESTALE) and not self._given_back.is_set():
+                    print(f"the lease on {self.name} in {self.folder} was taken away, so this process ends", file=sys.stderr)
+                    on_revoked()
+                    return
+
     def _found(self) -> Iterator["Other"]:
         for path in sorted(self.folder.glob(f".*{_SUFFIX}")):
             if path != self.path and path.name.startswith(f".{self.name}.") and path.name.count(".") == self.path.name.count("."):
@@ -156,17 +168,5 @@ def hold(folder: Path, name: str, on_revoked: Callable[[], None] = _end_this_pro
     lease = Lease(folder, name, folder / f".{name}.{uuid.uuid4().hex}{_SUFFIX}", threading.Event())
     record.write(lease.path, Holder.this_process())
     atexit.register(lease.give_back)
-    threading.Thread(target=_renew, args=(lease, on_revoked), name="lease", daemon=True).start()
+    threading.Thread(target=lease.renew, args=(on_revoked,), name="lease", daemon=True).start()
     return lease
-
-
-def _renew(lease: Lease, on_revoked: Callable[[], None]) -> None:
-    while not lease._given_back.wait(RENEWAL_S):
-        try:
-            os.utime(lease.path)
-        except OSError as error:
-            # NFS calls a file that another machine has removed a stale handle. Other errors may pass.
-            if error.errno in (errno.ENOENT, errno.ESTALE) and not lease._given_back.is_set():
-                print(f"the lease on {lease.name} in {lease.folder} was taken away, so this process ends", file=sys.stderr)
-                on_revoked()
-                return

@@ -18,7 +18,7 @@ RUNS, CALIBRATION_PATH = RESULTS / "runs", RESULTS / "calibration.json"
 METADATA = Path(".snakemake/metadata")
 """Folder in which Snakemake keeps when each output was made, relative to the project's folder."""
 JOB_OVERHEAD_S = 15.0
-"""Time from the submission of a job to its start on a free node and from its end to the notice of it, as two virtual nodes had it."""
+"""Time for which a job holds a node beside its step, as it was on two virtual nodes."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,17 @@ class OnNodes:
         """The time in words."""
         hours = self.busy_s / 3600
         word = "node" if self.nodes == 1 else "nodes"
-        return (
-            f"on {self.nodes} {word}: {_time(self.seconds)}, {hours:.3g} node-hours, {self.lives / max(hours, 1e-9):.0f} lives in a node-hour"
-        )
+        each = f"{self.lives / max(hours, 1e-9):.0f} server lives in each of them"
+        return f"on {self.nodes} {word}: {_time(self.seconds)}, {hours:.3g} node-hours, {each}"
 
 
 def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"  # noqa: PLR2004 - two hours are many minutes
 
 
-def on_nodes(steps: Sequence[Step], nodes: int, *, calibration_s: float, lives: int, overhead_s: float = JOB_OVERHEAD_S) -> OnNodes:
+def on_nodes(
+    steps: Sequence[Step], nodes: int, *, calibration_s: float, lives: int, overhead_s: float = JOB_OVERHEAD_S
+) -> OnNodes:
     """Computes how long steps take if each starts, in their order, on the node that is free first.
 
     A node is calibrated before its first cell. `lives` is the number of server lives in the steps.
@@ -111,7 +112,8 @@ def cell_seconds(cells: Iterable[Cell], seconds: Mapping[str, float], runs: Path
     every = [ratio for own in ratios.values() for ratio in own]
     usual = median(every) if every else 1.0
     return {
-        cell.hash: known.get(cell.hash, cell.seconds * median(ratios.get((cell.experiment, cell.server), [usual]))) for cell in cells
+        cell.hash: known.get(cell.hash, cell.seconds * median(ratios.get((cell.experiment, cell.server), [usual])))
+        for cell in cells
     }
 
 

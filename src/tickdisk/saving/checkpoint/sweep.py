@@ -150,7 +150,9 @@ def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None], part:
     ):
         started = perf_counter()
         with ThreadPoolExecutor(cores) as pool:
-            outcomes = list(pool.map(lambda one: simulate(one[0].source, [run for _, run in one[0].runs], ticks=one[0].ticks), own))
+            outcomes = list(
+                pool.map(lambda one: simulate(one[0].source, [run for _, run in one[0].runs], ticks=one[0].ticks), own)
+            )
         total = sum(outcome.updates for of_case in outcomes for outcome in of_case) / 1e6
         say(f"{what}: {total:,.0f} million updates, counted once per run, in {perf_counter() - started:.1f} s on {cores} cores")
         results += [(case, runs, of_case) for (case, runs), of_case in zip(own, outcomes, strict=True)]

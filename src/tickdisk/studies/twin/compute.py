@@ -212,7 +212,7 @@ def _adjusted(effects: Sequence[stats.Contrast]) -> tuple[list[float], list[floa
 def _contrast(data: Runs, lives: pd.DataFrame, metric: str, arm: str, rules: stats.DecisionPlan) -> stats.Contrast:
     values = lives.pivot_table(index="block", columns="arm", values=metric).reindex(columns=[REAL, arm])
     above = values[(values > 0).all(axis=1)]
-    return data.contrast(np.log(above[arm] / above[REAL]), margin=rules.margin, alpha=rules.alpha)
+    return data.contrast((above[arm] / above[REAL]).map(np.log), margin=rules.margin, alpha=rules.alpha)
 
 
 def _causes(
