@@ -183,7 +183,7 @@ def test_nodes_are_compared_as_scipy_and_statsmodels_do() -> None:
     found = contrast(values, margin=0.2, alpha=0.05, nodes=nodes).between_nodes
     assert found is not None
     assert found.nodes == 3
-    exact = anova_oneway(values, groups=nodes, use_var="equal")
+    exact = anova_oneway(list(values.reshape(3, 4)), use_var="equal")
     assert found.p == pytest.approx(exact.pvalue)
 
 
