@@ -256,6 +256,7 @@ def pip(name: str, *arguments: str | Path, environment: Mapping[str, str] | None
             "--disable-pip-version-check",
             "--retries",
             "5",
+            "--no-compile",  # Python compiles a module when it is first imported, and most modules never are.
             *(["--require-hashes"] if hashes else []),
             *arguments,
         ],

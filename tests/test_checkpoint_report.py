@@ -135,7 +135,7 @@ def test_parts_that_are_put_together_are_the_whole(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(getattr(together, name), getattr(whole, name))
     timed = "updates_per_s"
     pd.testing.assert_frame_equal(together.runs.drop(columns=timed), whole.runs.drop(columns=timed))
-    with pytest.raises(TickdiskError, match="there is no part 3 of 2; there can be 1 to 3 parts"):
+    with pytest.raises(TickdiskError, match="there is no part 3 of 2; there can be 1 to 4 parts"):
         checkpoint.sweep(made, cores=1, say=lambda _: None, part=3, parts=2)
 
 

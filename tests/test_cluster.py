@@ -123,15 +123,15 @@ def restarted(there: Cluster) -> dict[str, int]:
 def test_two_nodes_make_what_one_machine_makes(tmp_path: Path, checkout: Callable[[str], Checkout]) -> None:
     alone, spread = checkout("alone"), checkout("spread")
     began = time.monotonic()
-    finished(alone.snakemake("--cores", "all", *TARGETS, nodes=None), alone)
-    print(f"one machine: {time.monotonic() - began:.0f} s")
-    began = time.monotonic()
     with cluster(tmp_path / "cluster") as there:
         run = spread.snakemake("--workflow-profile", "profiles/test", *TARGETS)
         lost, preempted = _disturb(there, run, spread)
         finished(run, spread)
         again = restarted(there)
     print(f"two nodes, one of which lost a job and one of which was taken away for a while: {time.monotonic() - began:.0f} s")
+    began = time.monotonic()
+    finished(alone.snakemake("--cores", "all", *TARGETS, nodes=None), alone)
+    print(f"one machine: {time.monotonic() - began:.0f} s")
     assert spread.cells().keys() == alone.cells().keys()
     assert {node for node in spread.cells().values() if node is not None} <= {"n1", "n2"}
     print(f"cells on the nodes: {sorted(str(node) for node in spread.cells().values())}")
@@ -165,10 +165,14 @@ def _disturb(there: Cluster, run: subprocess.Popen[str], own: Checkout) -> tuple
     urgent = ask("sbatch", "--parsable", "-p", "urgent", "-w", simulated["node"], "-n1", "--wrap", "sleep 3", "-o", "/dev/null")
     until(lambda: urgent.strip() in [job["id"] for job in there.jobs("running", "completed")], "preemption", 60)
     cell = until(lambda: running(there, "live_switchback"), "a live cell", 300)
-    time.sleep(8)  # Its server plays meanwhile.
+    leases = f".{cell['comment'].rpartition('_')[2]}.*.lease"
+    until(lambda: list((own.folder / "results/runs").glob(leases)), "a cell that is at work", 60)
+    waiting = [job["id"] for job in there.jobs("pending")]
+    ask("scontrol", "hold", *waiting)  # The lost cell comes first, so that its earlier attempt is still at work.
     there.kill(cell["node"])
     until(lambda: "down" in ask("sinfo", "--noheader", "-n", cell["node"], "--format", "%T"), "a node that is down", 120)
     until(lambda: "was still at work and was ended" in own.log, "the fence", 120)
+    ask("scontrol", "release", *waiting)
     there.start(cell["node"])
     return cell["comment"], simulated["comment"]
 

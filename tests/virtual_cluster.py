@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child, state_of
@@ -73,12 +74,16 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     for name in ("state", *(f"spool.{node}" for node in NODES)):
         (folder / name).mkdir()
     with ExitStack() as stack:
-        stack.enter_context(_configured(folder))
+        # Everybody may reach the folder of the socket, which munged insists on.
+        public = Path(stack.enter_context(TemporaryDirectory(prefix="tickdisk-munge-", dir="/run")))
+        public.chmod(0o755)
+        socket_file = public / "socket"
+        stack.enter_context(_configured(folder, socket_file))
         own = Cluster(folder)
         files = (f"--{kind}-file={folder}/munge.{kind}" for kind in ("pid", "log", "seed"))
-        munged = ["munged", "--foreground", f"--key-file={key}", f"--socket={folder}/munge.sock", *files]
+        munged = ["munged", "--foreground", f"--key-file={key}", f"--socket={socket_file}", *files]
         stack.enter_context(Child("munged", munged, folder / "logs"))
-        wait_for((folder / "munge.sock").exists, "munged", 20)
+        wait_for(socket_file.exists, "munged", 20)
         stack.enter_context(Child("slurmctld", ["slurmctld", "-D", "-c"], folder / "logs"))
         stack.callback(_end_all, own)
         for node in NODES:
@@ -89,16 +94,21 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 def _end_all(own: Cluster) -> None:
     """Ends all jobs, waits until none of their processes is left, and ends the daemons."""
+    for node, daemon in own.nodes.items():
+        if daemon.poll() is not None:  # Only the daemon of a node can end the steps on it.
+            own.start(node)
     ids = [job["id"] for job in own.jobs("running", "pending", "completing")]
     if ids:
         subprocess.run(["scancel", *ids], check=False, timeout=60)
+    end = time.monotonic() + 60
+    while steps() and time.monotonic() < end:
+        time.sleep(0.5)
+    for number in (signal.SIGTERM, signal.SIGKILL):  # Slurm has not ended them.
+        for pid in [child for step in steps() for child in _children(step)] + (steps() if number == signal.SIGKILL else []):
+            os.kill(pid, number)
+        time.sleep(10 if steps() else 0)
     for daemon in own.nodes.values():
         daemon.stop(10)
-    end = time.monotonic() + 60
-    while (left := steps()) and time.monotonic() < end:
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        time.sleep(0.5)
 
 
 def steps() -> list[int]:
@@ -114,8 +124,14 @@ def steps() -> list[int]:
     return found
 
 
+def _children(pid: int) -> list[int]:
+    """Returns the processes below a process, those that were started last first."""
+    own = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [below for child in own for below in _children(child)] + own
+
+
 @contextmanager
-def _configured(folder: Path) -> Iterator[None]:
+def _configured(folder: Path, socket_file: Path) -> Iterator[None]:
     if CONF.exists() and not CONF.read_text(encoding="utf-8").startswith(_MARK):
         raise TickdiskError(f"{CONF} is of a cluster of this machine's own; the test needs a machine without one")
     host = socket.gethostname()
@@ -126,7 +142,7 @@ def _configured(folder: Path) -> Iterator[None]:
         "SlurmUser": "root",
         "SlurmdUser": "root",
         "AuthType": "auth/munge",
-        "AuthInfo": f"socket={folder}/munge.sock",
+        "AuthInfo": f"socket={socket_file},cred_expire=10",  # A job that is run again waits for as long.
         "CredType": "cred/munge",
         "ProctrackType": "proctrack/linuxproc",
         "TaskPlugin": "task/none",

@@ -19,6 +19,7 @@ from tickdisk.project import PLAN_PATH, Project, measured, work_of
 _Plan = Annotated[Path, typer.Option(help="The plan, which `tickdisk plan` wrote from the configuration.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
 _PREADS = 48_000
+_NAMED = 3
 _REPLAYED_ON = ("nvme_ssd", "hdd")
 _TEMPLATES = Path("workflow/paper")
 
@@ -58,7 +59,8 @@ def plan(
         for number in nodes:
             say(work.on(number, host.facts().cores).sentence)
         if work.unknown:
-            say(f"not counted, because they have not run here: {', '.join(work.unknown)}")
+            more = f" and {len(work.unknown) - _NAMED} others" if len(work.unknown) > _NAMED else ""
+            say(f"steps that have not run here are not counted: {', '.join(work.unknown[:_NAMED])}{more}")
 
 
 def world(

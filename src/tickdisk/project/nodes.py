@@ -144,20 +144,23 @@ def work_of(project: Project, seconds: Mapping[str, float]) -> Work:
     """Returns the work of a plan. `seconds` is what `measured` returns."""
     unknown: list[str] = []
 
-    def took(path: Path | str) -> float:
-        if str(path) not in seconds:
+    def took(path: Path | str, planned_s: float | None = None) -> float:
+        if str(path) not in seconds and planned_s is None:
             unknown.append(str(path))
-        return seconds.get(str(path), 0.0)
+        return seconds.get(str(path), planned_s or 0.0)
 
     calibration, worlds = str(CALIBRATION_PATH), {name: project.world(name) / "world.json" for name in project.identity.servers}
     cells = cell_seconds(project.cells, seconds, RUNS)
     studies = {name: study for name, study in STUDIES.items() if name not in project.left_out}
-    evidence = [[path for path in study.evidence if path != calibration][:1] for study in studies.values()]
-    apart = dict.fromkeys(path for own in evidence for path in own)
+    apart: dict[str, float | None] = {}
+    for study in studies.values():
+        own = [path for path in study.evidence if path != calibration and Path(path).is_relative_to(RESULTS)][:1]
+        planned_s = None if study.lives_apart is None else study.lives_apart(project.config.chosen.design(study))[1]
+        apart |= dict.fromkeys(own, planned_s)
     steps = [
         *(Step(str(path), took(path)) for path in worlds.values()),
         *(Step(cell.hash, cells[cell.hash], is_cell=True, after=str(worlds[cell.server])) for cell in project.cells),
-        *(Step(path, took(path)) for path in apart),
+        *(Step(path, took(path, planned_s)) for path, planned_s in apart.items()),
     ]
     notebooks_s = tuple(took(f"results/notebooks/{name}.html") for name in studies)
     lives = sum(len(cell.lives) for cell in project.cells)
