@@ -11,7 +11,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test check test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
+.PHONY: help paper test check test-cluster test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -20,11 +20,11 @@ paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=sm
 	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)" "$(STUDY)" "$(DISK)" "$(NAME)"
 
 test: ## check lint, types and tests of every language
-	@$(PYTHON) envs/setup.py --tests
+	@$(PYTHON) envs/setup.py --test
 	@$(WITH_PATH) python envs/checks.py test
 
 check: ## check what changed since the last success: lint, types, and the tests that it can break (3 minutes at the most)
-	@$(PYTHON) envs/setup.py --tests
+	@$(PYTHON) envs/setup.py --test
 	@$(WITH_PATH) python envs/checks.py check
 
 setup: ## install what is missing, build what changed
@@ -43,6 +43,10 @@ test-guest: setup ## test null_blk in a QEMU guest with Debian's kernel (minutes
 	@mkdir -p build/guest && cd build/guest && package=$$(LC_ALL=C apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1) && \
 		ls $$package*.deb >/dev/null 2>&1 || (apt-get -q download $$package && dpkg -x $$package*.deb .)
 	@$(WITH_PATH) TICKDISK_GUEST="$(CURDIR)/build/guest" pytest -q tests/test_device_guest.py
+
+test-cluster: ## test the profile for Slurm on two virtual nodes of this machine (15 minutes; needs root, and a machine without Slurm)
+	@$(PYTHON) envs/setup.py --test --cluster
+	@$(WITH_PATH) TICKDISK_CLUSTER=1 pytest -rP tests/test_cluster.py
 
 lab: setup ## open the notebooks in JupyterLab
 	@$(WITH_PATH) sh envs/launcher jupyter lab --ServerApp.allow_root=True notebooks
@@ -63,7 +67,7 @@ soak: setup ## load a device with 128 random requests in flight, and verify what
 	@$(WITH_PATH) python -m benchmarks.soak --minutes=$(MINUTES)
 
 release-check: soak ## run before a release, on a quiet machine: soak, half an hour of fuzzing, 100 power cuts, damaged stores, crashed games, wrong calls
-	@$(PYTHON) envs/setup.py --tests
+	@$(PYTHON) envs/setup.py --test
 	@$(WITH_PATH) python envs/fuzz.py 180
 	@$(WITH_PATH) sh -ec 'TICKDISK_CUTS=100 pytest -rP tests/test_device_cut_files.py; TICKDISK_DAMAGES=84 pytest tests/test_store.py -k damage; TICKDISK_CALLS=0 pytest tests/test_nonsense.py; TICKDISK_RELEASE=1 pytest $$(grep -l for_release tests/test_*.py); TICKDISK_POSITIONS=10000 pytest -rP tests/test_trace_positions.py; rm -rf build/kills build/cuts; tickdisk checkpoint crash build/kills; tickdisk checkpoint crash --cuts --crashes 24 build/cuts'
 

@@ -27,6 +27,14 @@ configfile: "workflow/config/config.yaml"
 container: "build/tickdisk.sif"
 
 
+# The profile for a cluster says on how many nodes steps run at the same time. Without a number they run on this machine.
+NODES = config.pop("nodes", None)
+
+# A step ends when this process ends. In a job on a node, that is the process that executes the job there.
+if workflow.is_main_process or workflow.remote_exec:
+    os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
+
+
 # With `--config sweep=NAME`, the points of results/sweeps/NAME/points.tsv run, and not the paper. `tickdisk sweep` writes the table.
 SWEEP = config.pop("sweep", None)
 
@@ -48,7 +56,7 @@ with exit_with_message():
             )
         settings = workflow.resource_settings
         if (
-            settings.nodes not in (None, 1)
+            (settings.nodes not in (None, 1) and NODES is None)
             or settings.max_threads is not None
             or settings.overwrite_threads
         ):
@@ -59,7 +67,6 @@ with exit_with_message():
         if SWEEP is None and there not in (None, wanted):
             other = f"{project.PLAN_PATH} is of scale {there}; `--config scale={there}` plans that one"
             print(f"this plans scale {wanted}, and {other}", file=sys.stderr)
-        os.environ.update(TICKDISK_OWNER_PID=str(os.getpid()))
         PLANS = {SWEEP / name / "plan.json": point for name, point in POINTS.items()}
         PLANS[PLAN] = PROJECT if SWEEP is None else WHOLE
         for path, planned in {project.PLAN_PATH: PROJECT, **PLANS}.items():

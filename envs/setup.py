@@ -118,8 +118,8 @@ def least(path: Path, pattern: str) -> tuple[int, ...]:
     return version(found.group(1))
 
 
-TESTS = "--tests"
-"""With this word on the command line packages that only tests need are installed as well."""
+PURPOSES = ("test", "cluster")
+"""The purposes for which packages are only installed when a word such as `--test` on the command line asks for them."""
 
 
 def stamps() -> dict[str, str]:
@@ -145,9 +145,9 @@ def package_lists(text: str) -> tuple[list[str], list[list[str]]]:
     return required, [words[1:] for words in lines if words[0] == "rust:"]
 
 
-def packages_of_tests(text: str) -> list[str]:
-    """Returns the packages that only tests need."""
-    return [name for words in _package_lines(text) if words[0] == "test:" for name in words[1:]]
+def packages_for(purpose: str, text: str) -> list[str]:
+    """Returns the packages that only one of `PURPOSES` needs."""
+    return [name for words in _package_lines(text) if words[0] == f"{purpose}:" for name in words[1:]]
 
 
 def _package_lines(text: str) -> list[list[str]]:
@@ -193,7 +193,8 @@ def system() -> str:
         return "not Debian or Ubuntu, so not checked; needed are " + " ".join(names) + " and Rust"
     installed = set(output("dpkg-query", "-W", "-f", "${Package}:${db:Status-Status}\n").split())
     missing = [name for name in names if f"{name}:installed" not in installed]
-    wanted = [name for name in packages_of_tests(text) if TESTS in sys.argv and f"{name}:installed" not in installed]
+    asked = [purpose for purpose in PURPOSES if f"--{purpose}" in sys.argv]
+    wanted = [name for purpose in asked for name in packages_for(purpose, text) if f"{name}:installed" not in installed]
     needs_rust, needed = rust_folder() is None, ".".join(map(str, rust_minimum()))
     if not missing and not needs_rust and not wanted:
         return f"all {len(names)} are there"
@@ -255,6 +256,7 @@ def pip(name: str, *arguments: str | Path, environment: Mapping[str, str] | None
             "--disable-pip-version-check",
             "--retries",
             "5",
+            "--no-compile",  # Python compiles a module when it is first imported, and most modules never are.
             *(["--require-hashes"] if hashes else []),
             *arguments,
         ],

@@ -124,6 +124,21 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_parts_that_are_put_together_are_the_whole(tmp_path: Path) -> None:
+    made = checkpoint.cases(rates=[500, 1_000], skews=[0.8], units=1280, ticks=41, readings_ticks=41, anchors=[1_000], seed=1)
+    whole = checkpoint.sweep(made, cores=2, say=lambda _: None)
+    for part in (1, 2):
+        tables = checkpoint.sweep(made, cores=1, say=lambda _: None, part=part, parts=2)
+        checkpoint.write_sweep(tables, tmp_path / str(part))
+    together = checkpoint.gather([tmp_path / "2", tmp_path / "1"])
+    for name in ("ticks", "checkpoints"):
+        pd.testing.assert_frame_equal(getattr(together, name), getattr(whole, name))
+    timed = "updates_per_s"
+    pd.testing.assert_frame_equal(together.runs.drop(columns=timed), whole.runs.drop(columns=timed))
+    with pytest.raises(TickdiskError, match="there is no part 3 of 2; there can be 1 to 4 parts"):
+        checkpoint.sweep(made, cores=1, say=lambda _: None, part=3, parts=2)
+
+
 def as_long(swept: Path, folder: Path) -> Study[Results]:
     """The study of a sweep, held against published inputs of 120 ticks."""
     published = folder / "published.yaml"

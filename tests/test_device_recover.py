@@ -18,8 +18,9 @@ from conftest import BIN, for_release, with_own_mounts
 from tickdisk import device
 from tickdisk.device import record as records
 from tickdisk.device.loop import LoopDevice, detach, is_ours
-from tickdisk.device.record import DeviceRecord, ProcessIdentity
+from tickdisk.device.record import DeviceRecord
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import ProcessIdentity
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 SIZE = 64 << 20

@@ -23,9 +23,10 @@ from conftest import for_release, with_own_mounts
 from tickdisk import device
 from tickdisk.device import DeviceModel, backing
 from tickdisk.device import record as records
-from tickdisk.device.record import DeviceRecord, ProcessIdentity
+from tickdisk.device.record import DeviceRecord
 from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import ProcessIdentity
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("own_state")]
 FAST = DeviceModel(name="fast", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=0)

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tickdisk.device.record import ProcessIdentity
 from tickdisk.foundation import host
 from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.process import OWNER_VARIABLE, state_of
+from tickdisk.foundation.process import OWNER_VARIABLE, ProcessIdentity, state_of
 from tickdisk.trace.snapshot import snapshot
 
 ENOUGH_S = 1.0

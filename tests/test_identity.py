@@ -77,7 +77,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/memory.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
-    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb"} | NETWORK | OF_SERVERS | {"world"} | PAPER,
+    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb", "sweep"} | NETWORK | OF_SERVERS | {"world"} | PAPER,
     "src/tickdisk/foundation/record.py": EVERYWHERE,
     "src/tickdisk/foundation/table.py": LIVE | {"disk", "micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,

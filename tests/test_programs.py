@@ -47,7 +47,14 @@ def listed() -> frozenset[str]:
     spec.loader.exec_module(setup)
     text = (ROOT / "envs/system-packages.txt").read_text()
     required, rust = setup.package_lists(text)
-    return frozenset([*required, *setup.packages_of_tests(text), *(name for words in rust for name in words), *GIVEN])
+    return frozenset(
+        [
+            *required,
+            *(name for purpose in setup.PURPOSES for name in setup.packages_for(purpose, text)),
+            *(name for words in rust for name in words),
+            *GIVEN,
+        ]
+    )
 
 
 @cache

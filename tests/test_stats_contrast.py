@@ -1,5 +1,6 @@
 """Contrasts over lives: oracles from statsmodels and by hand, properties, and few or equal lives."""
 
+import re
 from itertools import product
 from math import exp, isnan, log, nan, sqrt
 
@@ -8,10 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from statsmodels.stats.oneway import anova_oneway
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind, ttost_paired
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.stats import contrast, contrast_between, contrasts, life_contrasts, life_log_ratios, sensitivity, widest
+from tickdisk.stats import (
+    DecisionPlan,
+    between_nodes,
+    contrast,
+    contrast_between,
+    contrasts,
+    life_contrasts,
+    life_log_ratios,
+    sensitivity,
+    verdict,
+    widest,
+)
 
 RNG = np.random.default_rng
 PLANNED = {"margin": 0.2, "alpha": 0.05}
@@ -157,3 +170,48 @@ def test_the_widest_of_some_effects_shows_what_all_of_them_show() -> None:
     assert (found.p, found.p_equivalent) == (effects[0].p, effects[2].p_equivalent)
     below = contrast(RNG(3).normal(-0.5, 0.1, 8), margin=0.2, alpha=0.05)
     assert widest([below, effects[1]], effects[1]).p == 1.0
+
+
+def lives_on_nodes(rng: np.random.Generator, nodes: int, lives: int, sd_between: float) -> tuple[np.ndarray, list[str]]:
+    """Draws log ratios of lives, with a standard deviation of 0.2 between lives and of `sd_between` between nodes."""
+    own = np.repeat(rng.normal(0.1, sd_between, nodes), lives)
+    return own + rng.normal(0, 0.2, own.size), [f"n{number // lives}" for number in range(own.size)]
+
+
+def test_nodes_are_compared_as_scipy_and_statsmodels_do() -> None:
+    values, nodes = lives_on_nodes(np.random.default_rng(3), 3, 4, 0.1)
+    found = contrast(values, margin=0.2, alpha=0.05, nodes=nodes).between_nodes
+    assert found is not None
+    assert found.nodes == 3
+    exact = anova_oneway(list(values.reshape(3, 4)), use_var="equal")
+    assert found.p == pytest.approx(exact.pvalue)
+
+
+@pytest.mark.parametrize(("nodes", "lives"), [(2, 3), (4, 6)])
+def test_nodes_that_do_not_differ_are_said_to_differ_in_at_most_six_percent(nodes: int, lives: int) -> None:
+    rng = np.random.default_rng(5)
+    p = [between_nodes(*lives_on_nodes(rng, nodes, lives, 0.0)) for _ in range(2000)]
+    assert np.mean([each is not None and each.p < 0.05 for each in p]) <= 0.06
+
+
+def test_nodes_that_differ_are_found() -> None:
+    rng = np.random.default_rng(7)
+    tests = [between_nodes(*lives_on_nodes(rng, 4, 6, 0.4)) for _ in range(500)]
+    assert np.mean([each is not None and each.p < 0.05 for each in tests]) > 0.85
+
+
+def test_one_node_has_nothing_beside_it_and_single_lives_cannot_be_compared() -> None:
+    assert contrast([0.1, 0.2, 0.3], margin=0.2, alpha=0.05, nodes=["n1"] * 3).between_nodes is None
+    assert contrast([0.1, 0.2, 0.3], margin=0.2, alpha=0.05).between_nodes is None
+    alone = contrast([0.1, 0.2, 0.3], margin=0.2, alpha=0.05, nodes=["n1", "n2", "n3"]).between_nodes
+    assert alone is not None
+    assert np.isnan(alone.p)
+    assert "cannot be compared" in alone.sentence
+
+
+@pytest.mark.parametrize(("shift", "word"), [(0.0, "do not differ"), (1.0, "differ in it")])
+def test_the_comparison_of_nodes_stands_beside_the_verdict(shift: float, word: str) -> None:
+    values = np.array([0.5, 0.52, 0.48, 0.51, 0.49, 0.5]) + np.repeat([0, shift], 3)
+    effect = contrast(values, margin=0.2, alpha=0.05, nodes=["n1"] * 3 + ["n2"] * 3)
+    plan = DecisionPlan(lives=6, minimum=6, control_minimum=4, margin=0.2, alpha=0.05)
+    assert re.search(rf"the 2 nodes {word}", verdict(effect, plan).reason)

@@ -203,6 +203,8 @@ class Manifest(Record):
     """The machine that ran the cell. See *Host* below."""
     machine: MachineKind
     """The parts of the machine that must be the same for cells to be analysed together."""
+    node: str | None = Field(default=None, exclude_if=lambda node: node is None)
+    """The name of the machine, or of the node of a cluster. The key is absent in a manifest of an older version."""
     cores: Cores | None = Field(default=None, exclude_if=lambda cores: cores is None)
     """The cores of the server, the clients and the emulator. The key is absent in a manifest of an older version."""
     backend: str

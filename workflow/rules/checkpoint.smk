@@ -1,26 +1,76 @@
-# Checkpoint recovery is simulated on all cores. The store for real runs alone on the machine, on devices of its own.
+# Checkpoint recovery is simulated on all cores, or on a cluster in one job for each node. The store for real runs alone on the machine, on
+# devices of its own.
 
 
-rule checkpoint_sweep:
-    input:
-        plan=ancient("results/plan.json"),
-        published="data/published.yaml",
-    output:
-        runs="results/checkpoint/runs.parquet",
-        ticks="results/checkpoint/ticks.parquet",
-        checkpoints="results/checkpoint/checkpoints.parquet",
-    log:
-        "results/logs/checkpoint/sweep.log",
-    priority: 1
-    threads: workflow.cores
-    params:
+def sweep_parameters():
+    """Returns what the simulations depend on, beside their plan and the published numbers."""
+    return dict(
         design=SCALE.checkpoint.model_dump_json(),
         seed=PROJECT.config.seed,
         published=file_digest(Path("data/published.yaml")),
         computing=PROJECT.computing("sweep"),
-    shell:
-        "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint"
-        " 2>&1 | tee {log}"
+    )
+
+
+SWEEP_TABLES = ("runs", "ticks", "checkpoints")
+
+if NODES is None:
+
+    rule checkpoint_sweep:
+        input:
+            plan=ancient("results/plan.json"),
+            published="data/published.yaml",
+        output:
+            expand("results/checkpoint/{table}.parquet", table=SWEEP_TABLES),
+        log:
+            "results/logs/checkpoint/sweep.log",
+        priority: 1
+        threads: CORES
+        params:
+            **sweep_parameters(),
+        shell:
+            "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint"
+            " 2>&1 | tee {log}"
+
+else:
+
+    rule checkpoint_part:
+        input:
+            plan=ancient("results/plan.json"),
+            published="data/published.yaml",
+        output:
+            expand(
+                "results/checkpoint/parts/{{part}}/{table}.parquet", table=SWEEP_TABLES
+            ),
+        log:
+            "results/logs/checkpoint/sweep_{part}.log",
+        wildcard_constraints:
+            part=r"\d+",
+        priority: 1
+        threads: CORES
+        params:
+            **sweep_parameters(),
+            parts=NODES,
+        shell:
+            "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint/parts/{wildcards.part}"
+            " --part {wildcards.part}/{params.parts} 2>&1 | tee {log}"
+
+    rule checkpoint_gather:
+        input:
+            expand(
+                "results/checkpoint/parts/{part}/{table}.parquet",
+                part=range(1, NODES + 1),
+                table=SWEEP_TABLES,
+            ),
+        output:
+            expand("results/checkpoint/{table}.parquet", table=SWEEP_TABLES),
+        log:
+            "results/logs/checkpoint/gather.log",
+        params:
+            folders=expand("results/checkpoint/parts/{part}", part=range(1, NODES + 1)),
+            computing=PROJECT.computing("sweep"),
+        shell:
+            "tickdisk checkpoint gather {params.folders} --output results/checkpoint > {log} 2>&1"
 
 
 rule store:
@@ -34,7 +84,7 @@ rule store:
     log:
         "results/logs/checkpoint/store.log",
     priority: 1
-    threads: workflow.cores
+    threads: CORES
     params:
         design=SCALE.store.model_dump_json(),
         seed=PROJECT.config.seed,

@@ -1,4 +1,8 @@
-# These functions are called by rules.
+# These functions and values are used by rules.
+
+
+# All cores of this machine. On a cluster, a job gets the whole node or one core of it, as the profile says.
+CORES = workflow.cores if NODES is None else 1
 
 
 def hashes_of(experiment, servers=SERVERS):
@@ -17,7 +21,9 @@ def manifests_of(experiment, servers=SERVERS):
 
 
 def previous_cell(wildcards):
-    """Cells of an experiment on a server run in the order of the plan."""
+    """Cells of an experiment on a server run in the order of the plan. On a cluster, they run at the same time on several nodes."""
+    if NODES is not None:
+        return []
     cell = PROJECT.cell(wildcards.cell)
     manifests = manifests_of(cell.experiment, [cell.server])
     position = manifests.index(f"results/runs/{wildcards.cell}/manifest.json")

@@ -33,7 +33,7 @@ for rank, (server, experiment) in enumerate(
         wildcard_constraints:
             cell="|".join(hashes_of(experiment, [server])),
         priority: rank
-        threads: workflow.cores
+        threads: CORES
         shell:
             "tickdisk run {wildcards.cell} --plan {input.plan} 2>&1 | tee {log}"
 
@@ -46,7 +46,7 @@ rule micro:
     log:
         "results/logs/live/micro.log",
     priority: 1
-    threads: workflow.cores
+    threads: CORES
     params:
         rounds=SCALE.capture_cost.micro_rounds,
         seed=PROJECT.config.seed,
@@ -68,7 +68,7 @@ rule replay:
     log:
         "results/logs/live/replay.log",
     priority: 1
-    threads: workflow.cores
+    threads: CORES
     params:
         seconds=SCALE.replay.seconds,
         computing=PROJECT.computing("replay"),

@@ -11,7 +11,7 @@ rule netcode:
     log:
         "results/logs/netcode.log",
     priority: 1
-    threads: workflow.cores
+    threads: CORES
     params:
         design=SCALE.netcode.model_dump_json(),
         seed=PROJECT.config.seed,

@@ -13,7 +13,7 @@ for server in SERVERS:
         log:
             f"results/logs/world_{server}.log",
         priority: 1
-        threads: workflow.cores
+        threads: CORES
         params:
             server=server,
         shell:
@@ -30,7 +30,7 @@ rule calibrate:
     log:
         "results/logs/calibrate.log",
     priority: 1
-    threads: workflow.cores
+    threads: CORES
     params:
         seconds=SCALE.calibration.seconds_per_job,
         file_system=PROJECT.config.file_system,
@@ -55,7 +55,7 @@ if PROJECT.config.disk is not None:
         log:
             "results/logs/profile_disk.log",
         priority: 1
-        threads: workflow.cores
+        threads: CORES
         params:
             disk=PROJECT.config.disk,
             seconds=SCALE.twin.profile_s,
@@ -76,7 +76,7 @@ rule fidelity:
     log:
         "results/logs/fidelity.log",
     priority: 1
-    threads: workflow.cores
+    threads: CORES
     params:
         calibration=SCALE.calibration.model_dump(),
         limits=load_limits(),

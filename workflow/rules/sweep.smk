@@ -32,7 +32,7 @@ rule sweep_calibrate:
         f"{SWEEP}/calibration.json",
     log:
         f"{SWEEP}/logs/calibrate.log",
-    threads: workflow.cores
+    threads: CORES
     params:
         seconds=SCALE.calibration.seconds_per_job,
         file_system=PROJECT.config.file_system,
@@ -57,7 +57,7 @@ rule sweep_live:
     wildcard_constraints:
         cell="|".join(SWEEP_CELLS) or "none",
     priority: 1
-    threads: workflow.cores
+    threads: CORES
     shell:
         "tickdisk run {wildcards.cell} --plan {input.plan} --calibration {input.calibration} 2>&1 | tee {log}"
 

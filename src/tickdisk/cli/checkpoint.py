@@ -4,7 +4,7 @@ A life is one process that plays the ticks of a game and saves its state into a 
 """
 
 import math
-import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import Annotated
 
 import typer
 
+from tickdisk.cli import step
 from tickdisk.cli.places import DEVICES, check_new_folder, check_output_folder, in_project
 from tickdisk.cli.progress import say
 from tickdisk.experiment import CHECKPOINT, STORE
-from tickdisk.foundation import process
+from tickdisk.foundation import cluster
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import percent
 from tickdisk.project import PLAN_PATH
@@ -61,6 +62,10 @@ app = typer.Typer(no_args_is_help=True, help="Algorithms that save a game's stat
 def sweep(
     plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/checkpoint"),
+    part: Annotated[
+        str,
+        typer.Option(help="Part of the simulations to run, such as 2/8. `tickdisk checkpoint gather` puts all parts together."),
+    ] = "1/1",
 ) -> None:
     """Simulates the six algorithms of the published cost model over update rates and skews, and for the game Knights and Archers.
 
@@ -70,7 +75,10 @@ def sweep(
     from tickdisk.saving import checkpoint
 
     check_output_folder(output)
-    process.follow_owner()
+    named = re.fullmatch(r"(\d{1,6})/(\d{1,6})", part)
+    if named is None:
+        raise TickdiskError(f"--part {part} is no part; give its number and the number of all parts, such as 2/8")
+    step.begin(output)
     config = read_plan(plan).config
     design, published = config.chosen.design(CHECKPOINT), checkpoint.load_published()
     cases = checkpoint.cases(
@@ -82,8 +90,23 @@ def sweep(
         anchors=published.rates,
         seed=config.seed,
     )
-    tables = checkpoint.sweep(cases, cores=len(os.sched_getaffinity(0)), say=say)
+    number, parts = map(int, named.groups())
+    tables = checkpoint.sweep(cases, cores=cluster.cores(), say=say, part=number, parts=parts)
     checkpoint.write_sweep(tables, output)
+
+
+@app.command("gather")
+def gather(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of all parts, into which `tickdisk checkpoint sweep --part` wrote.")
+    ],
+    output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/checkpoint"),
+) -> None:
+    """Puts the parts of the simulations together, which several jobs have run at the same time."""
+    from tickdisk.saving import checkpoint
+
+    check_output_folder(output)
+    checkpoint.write_sweep(checkpoint.gather(folders), output)
 
 
 @app.command("simulate")
@@ -331,7 +354,7 @@ def study(
     from tickdisk.saving import checkpoint, store
 
     check_output_folder(output)
-    process.follow_owner()
+    step.begin(output)
     config = read_plan(plan).config
     settings = config.chosen.design(STORE)
     design = store.TrialDesign(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tickdisk.cli import step
 from tickdisk.cli.places import check_output_folder
 from tickdisk.experiment import NETCODE
 from tickdisk.foundation import process
@@ -146,7 +147,7 @@ def study(
     from tickdisk.project import read_plan
 
     check_output_folder(output)
-    process.follow_owner()
+    step.begin(output)
     config = read_plan(plan).config
     design = netcode.StackSizes(**config.chosen.design(NETCODE).model_dump())
     netcode.write_study(netcode.study(design, config.seed, output, lambda line: print(line, flush=True)), output)

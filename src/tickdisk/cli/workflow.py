@@ -1,22 +1,25 @@
 """The commands that the rules of the workflow call. They also work by hand."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tickdisk.cli import step
 from tickdisk.cli.places import check_output, check_output_folder
 from tickdisk.cli.progress import say
 from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY, TWIN
-from tickdisk.foundation import process
+from tickdisk.foundation import cluster, host, temporary
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import json_of, write_text
-from tickdisk.project import PLAN_PATH, Project
+from tickdisk.project import PLAN_PATH, Project, measured, work_of
 
 _Plan = Annotated[Path, typer.Option(help="The plan, which `tickdisk plan` wrote from the configuration.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
 _PREADS = 48_000
+_NAMED = 3
 _REPLAYED_ON = ("nvme_ssd", "hdd")
 _TEMPLATES = Path("workflow/paper")
 
@@ -27,11 +30,16 @@ def plan(
     ] = "",
     scale: Annotated[str, typer.Option(help="Scale to plan, instead of the one that the configuration names.")] = "",
     output: _Output = PLAN_PATH,
+    nodes: Annotated[
+        list[int] | None,
+        typer.Option(help="Number of nodes of a cluster for which the time of the run is printed; can be repeated.", min=1),
+    ] = None,
 ) -> None:
     """Writes the plan of a run from the configuration, the arms and the devices, and prints its cells in the order of running.
 
     A cell is one block of an experiment, with one or more server lives. The last lines have the lives of each experiment and of
-    the whole run, with the time that they take. The steps of a run that follow read the plan.
+    the whole run, with the time that they take. The steps of a run that follow read the plan. With `--nodes`, the time on nodes
+    like this machine is computed from the time that each step took here.
     """
     from tickdisk.config import load_config
 
@@ -46,6 +54,13 @@ def plan(
         say(f"{cell.hash}  {cell.title}, {len(cell.lives)} server lives, about {cell.seconds:.0f} s")
     for line in project.times():
         say(line)
+    if nodes:
+        work = work_of(project, measured())
+        for number in nodes:
+            say(work.on(number, host.facts().cores).sentence)
+        if work.unknown:
+            more = f" and {len(work.unknown) - _NAMED} others" if len(work.unknown) > _NAMED else ""
+            say(f"steps that have not run here are not counted: {', '.join(work.unknown[:_NAMED])}{more}")
 
 
 def world(
@@ -58,11 +73,11 @@ def world(
     """
     from tickdisk import server
 
-    process.follow_owner()
     project = Project.load(plan)
     name = on or project.config.server
     spec = server.WorldSpec(**project.config.chosen.world_of(name).model_dump())
     folder = project.world(name)
+    step.begin(folder)
     facts = server.named(name).make_world(folder, spec, folder.parent / "logs")
     say(f"{folder}: {json.dumps(facts.model_dump(mode='json', exclude={'places'}), sort_keys=True)}")
 
@@ -81,11 +96,14 @@ def calibrate(
     It needs the plan and writes a JSON file, from which experiments and the replay take the floor of each device. The raw
     latencies go to a folder beside it. It runs before the experiments.
     """
+    check_output(output)
+    step.begin(output)
+    _calibrate(Project.load(plan), output, backend)
+
+
+def _calibrate(project: Project, output: Path, backend: str | None = None) -> None:
     from tickdisk import calibrate as room
 
-    check_output(output)
-    process.follow_owner()
-    project = Project.load(plan)
     room.calibrate(
         project.models(),
         tiers=project.calibrated_tiers,
@@ -96,6 +114,15 @@ def calibrate(
         backend=backend,
         file_system=project.config.file_system,
     )
+
+
+def _calibration_of_node(project: Project, results: Path) -> Path:
+    """Returns the calibration of the node on which this job runs, which is made if the node has none yet for this plan."""
+    path = results / "calibrations" / f"{cluster.node()}-{project.calibration_digest}.json"
+    if not path.exists():
+        say(f"{path} does not exist, so this node is calibrated first")
+        _calibrate(project, path)
+    return path
 
 
 def fidelity(
@@ -111,7 +138,7 @@ def fidelity(
     from tickdisk import calibrate as room
 
     check_output(output)
-    process.follow_owner()
+    step.begin(output)
     project = Project.load(plan)
     design = project.config.chosen.design(CALIBRATION)
     measured = room.measure_fidelity(
@@ -139,7 +166,7 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
     from tickdisk.foundation import table
 
     check_output(output)
-    process.follow_owner()
+    step.begin(output)
     project = Project.load(plan)
     rounds = project.config.chosen.design(CAPTURE_COST).micro_rounds
     say(f"micro-workload: {rounds} rounds of {_PREADS} preads, fewer under strace")
@@ -155,9 +182,9 @@ def profile_disk(plan: _Plan = PLAN_PATH) -> None:
     """
     from tickdisk import profile as room
 
-    process.follow_owner()
     project = Project.load(plan)
     disk, design = project.disk, project.config.chosen.design(TWIN)
+    step.begin(disk.profile)
     profiled = room.profile_disk(
         disk.folder,
         disk.profile,
@@ -180,16 +207,22 @@ def run(
     """Runs the server lives of one cell: a real server on an emulated device, with real clients as players.
 
     It needs the plan, the calibration and the world of the server. It writes the run folder of the cell, RUNS/HASH, with the
-    tables of the lives and a manifest. If this folder is whole already, nothing runs.
+    tables of the lives and a manifest. If this folder is whole already, nothing runs. In a job of a cluster, the calibration of
+    the job's node is taken instead, or made, and the lives are recorded on the node's own disk until they are whole.
     """
     from tickdisk import calibrate as room
     from tickdisk.run import Progress, run_cell
 
-    process.follow_owner()
+    step.begin(runs / cell)
     project = Project.load(plan)
     planned = project.cell(cell)
     say(Progress(project.cells, runs).line(planned))
-    say(f"{run_cell(project, planned, room.load_calibration(calibration), runs, say)}: whole")
+    with ExitStack() as stack:
+        staging = None
+        if cluster.in_job():
+            calibration, staging = _calibration_of_node(project, runs.parent), stack.enter_context(temporary.folder())
+        folder = run_cell(project, planned, room.load_calibration(calibration), runs, say, staging)
+    say(f"{folder}: whole")
 
 
 def replay_study(
@@ -209,7 +242,7 @@ def replay_study(
     from tickdisk import replay as room
 
     check_output(output)
-    process.follow_owner()
+    step.begin(output)
     project = Project.load(plan)
     known = measured.load_calibration(calibration)
     fast, slow = (project.devices[name] for name in _REPLAYED_ON)

@@ -14,12 +14,13 @@ from tickdisk.config.load import (
     schema,
 )
 from tickdisk.config.model import AnyScale, Config, Decision, Dose, Limits, Scale, World
-from tickdisk.config.plan import Cell, arms_of, arms_of_run, digest, file_digest, plan, world_hash
+from tickdisk.config.plan import SERVER_START_S, Cell, arms_of, arms_of_run, digest, file_digest, plan, world_hash
 from tickdisk.config.resolved import PlannedCell, Resolved
 
 __all__ = [
     "CONFIG_PATH",
     "SCHEMA_PATH",
+    "SERVER_START_S",
     "AnyScale",
     "Cell",
     "Config",

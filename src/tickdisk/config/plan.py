@@ -16,7 +16,7 @@ from tickdisk.device import DeviceModel
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm, Block, PlannedLife, Twin
 from tickdisk.foundation.record import plain
 
-_SERVER_START_S = 6.0
+SERVER_START_S = 6.0
 """Rough time for the device, the copy of the world, and the start and stop of the server. Only the shown time left depends on
 it.
 """
@@ -50,7 +50,7 @@ class Cell:
     @property
     def seconds(self) -> float:
         """Rough time that the cell takes to run, if no life is replaced. Only the shown time left depends on it."""
-        return sum(life.seconds + _SERVER_START_S for life in self.lives)
+        return sum(life.seconds + SERVER_START_S for life in self.lives)
 
     @property
     def title(self) -> str:

@@ -18,8 +18,9 @@ from tickdisk.device import kernel_block, loop
 from tickdisk.device.backing import made_backing
 from tickdisk.device.control import answers
 from tickdisk.device.mounts import mount, mounts, unmount
-from tickdisk.device.record import DeviceRecord, ProcessIdentity, boot_id, pid_namespace, records
+from tickdisk.device.record import DeviceRecord, records
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import ProcessIdentity, boot_id, pid_namespace
 
 _END_S, _UNMOUNT_S, _DETACH_S = 5.0, 1.0, 2.0
 _NOBODY = ProcessIdentity(pid=0, started=0)

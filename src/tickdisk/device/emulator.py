@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tickdisk.device.control import answers
-from tickdisk.device.record import DeviceRecord, ProcessIdentity
+from tickdisk.device.record import DeviceRecord
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.process import Child
+from tickdisk.foundation.process import Child, ProcessIdentity
 
 _START_S = 20.0
 _NAME = "emulator"

@@ -18,11 +18,11 @@ from tickdisk.device.log import OPS
 from tickdisk.device.loop import LoopDevice, detach, device_path
 from tickdisk.device.model import NO_DELAY, DeviceModel
 from tickdisk.device.mounts import mount, unmount
-from tickdisk.device.record import DeviceRecord, ProcessIdentity
+from tickdisk.device.record import DeviceRecord
 from tickdisk.device.status import DeviceStatus, EmulatorStatus
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole
-from tickdisk.foundation.process import Child, run
+from tickdisk.foundation.process import Child, ProcessIdentity, run
 
 MKFS = {
     # The lazy initialisation is switched off, because writes in the background would be taken for the server's requests.

@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.process import state_of
+from tickdisk.foundation.process import ProcessIdentity, boot_id, pid_namespace
 from tickdisk.foundation.record import read, write
 
 
@@ -32,39 +32,6 @@ _FOLDER_MODE = 0o711
 """Mode of that folder. A server under an account of its own can reach its files below it, and cannot list what else is there."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}")
 """Form of a device's name. It has at most 54 characters, because a loop device stores 63 and `tickdisk:` takes the first 9."""
-
-
-class ProcessIdentity(BaseModel):
-    """A process, identified by its pid and by its start time.
-
-    The start time tells it from a later process with the same pid, so that a record never leads to the end of a wrong process.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    pid: int
-    started: int
-    """Start time in clock ticks since boot, as /proc/PID/stat has it."""
-
-    @classmethod
-    def of(cls, pid: int) -> Self | None:
-        """Returns the identity of a running process, or None if there is no process with this pid or it is a zombie."""
-        process = state_of(pid)
-        return None if process is None or process.has_ended else cls(pid=pid, started=process.started)
-
-    def alive(self) -> bool:
-        """Returns whether this very process is still running, and not only another one with its pid."""
-        return ProcessIdentity.of(self.pid) == self
-
-
-def boot_id() -> str:
-    """Returns the kernel's identity of this boot. A record with another one is of a device that is gone since that boot ended."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
-def pid_namespace() -> int:
-    """Returns the inode of this process's pid namespace. A pid in a record has a meaning only in the record's namespace."""
-    return Path("/proc/self/ns/pid").stat().st_ino
 
 
 class KernelBlock(BaseModel):
@@ -163,12 +130,9 @@ class DeviceRecord(BaseModel):
             raise TickdiskError(
                 f"device {name!r}: a name is a letter or digit, then at most 53 of them, dots, _ and -; give another --name"
             )
-        owner = ProcessIdentity.of(os.getpid())
-        if owner is None:
-            raise TickdiskError("/proc does not show this process; mount proc")
         return cls(
             name=name,
-            owner=owner,
+            owner=ProcessIdentity.this_process(),
             boot_id=boot_id(),
             pid_namespace=pid_namespace(),
             backend=backend,

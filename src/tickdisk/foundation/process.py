@@ -71,6 +71,45 @@ def state_of(pid: int) -> ProcessState | None:
     return ProcessState(pid, state, parent, started, used, waited)
 
 
+class ProcessIdentity(record.Record):
+    """A process, identified by its pid and by its start time.
+
+    The start time tells it from a later process with the same pid, so that a record never leads to the end of a wrong process.
+    """
+
+    pid: int
+    started: int
+    """Start time in clock ticks since boot, as /proc/PID/stat has it."""
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        """Returns the identity of a running process, or None if there is no process with this pid or it is a zombie."""
+        process = state_of(pid)
+        return None if process is None or process.has_ended else cls(pid=pid, started=process.started)
+
+    @classmethod
+    def this_process(cls) -> Self:
+        """Returns the identity of the calling process. Raises TickdiskError if /proc does not show it."""
+        own = cls.of(os.getpid())
+        if own is None:
+            raise TickdiskError("/proc does not show this process; mount proc")
+        return own
+
+    def alive(self) -> bool:
+        """Returns whether this very process is still running, and not only another one with its pid."""
+        return ProcessIdentity.of(self.pid) == self
+
+
+def boot_id() -> str:
+    """Returns the kernel's identity of this boot. A record with another one is of a device that is gone since that boot ended."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def pid_namespace() -> int:
+    """Returns the inode of this process's pid namespace. A pid in a record has a meaning only in the record's namespace."""
+    return Path("/proc/self/ns/pid").stat().st_ino
+
+
 def die_with_parent() -> None:
     """Asks the kernel to kill the calling process when the thread that started it ends. It is meant for `preexec_fn` of Popen."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

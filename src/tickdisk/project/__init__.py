@@ -9,6 +9,7 @@ from tickdisk.project.built import TOOLCHAINS, Toolchains
 from tickdisk.project.claim import claim
 from tickdisk.project.failures import failures
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
+from tickdisk.project.nodes import OnNodes, Step, Work, measured, on_nodes, work_of
 from tickdisk.project.plan import KeptPlan, Plan, SizingClass, read_plan, scale_of, write_plan
 from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, RealDisk, left_out, sizing_classes
 from tickdisk.project.sweep import POINTS, SWEEPS, Point, read_points
@@ -23,19 +24,25 @@ __all__ = [
     "TOOLCHAINS",
     "Kept",
     "KeptPlan",
+    "OnNodes",
     "Plan",
     "Point",
     "Project",
     "RealDisk",
     "SizingClass",
+    "Step",
     "Toolchains",
+    "Work",
     "claim",
     "failures",
     "kept",
     "left_out",
+    "measured",
+    "on_nodes",
     "read_plan",
     "read_points",
     "scale_of",
     "sizing_classes",
+    "work_of",
     "write_plan",
 ]

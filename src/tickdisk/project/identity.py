@@ -20,6 +20,7 @@ from tickdisk.project.closure import Closure, Sources
 NOTEBOOKS = Path("notebooks")
 _DATA = re.compile(r"data/[\w/.-]+\.yaml")
 _PLANNED = (
+    "tickdisk.cli.step",
     "tickdisk.config",
     "tickdisk.experiment",
     "tickdisk.foundation.errors",
@@ -27,7 +28,8 @@ _PLANNED = (
     "tickdisk.foundation.record",
     "tickdisk.project",
 )
-"""Rooms that do not count for what is measured. Their outcome is in the plan, or they raise errors or read and write files."""
+"""Rooms and modules that do not count for what is measured. Their outcome is in the plan, or they raise errors, read and write
+files, or arrange how a process begins and ends."""
 _FORMS = ("tickdisk.manifest", "tickdisk.project.plan")
 """Modules that do not count for products that only read plans and manifests, which are made anew if their form changes."""
 

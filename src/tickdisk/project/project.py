@@ -18,7 +18,7 @@ from tickdisk.config import (
     plan,
     world_hash,
 )
-from tickdisk.experiment import CHANGES, EXPERIMENTS, STUDIES, TWIN, Arm
+from tickdisk.experiment import CALIBRATION, CHANGES, EXPERIMENTS, STUDIES, TWIN, Arm
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
@@ -204,6 +204,18 @@ class Project:
         whole = [arm for arm in self.arms if not arm.has_operations_apart and arm.experiment != TWIN.name]
         found = {**tiers, **{(model := self.model(arm.experiment, arm.arm)).name: model for arm in whole}}
         return list(found.values())
+
+    @property
+    def calibration_digest(self) -> str:
+        """A digest of all that a calibration of this machine depends on. With another one, the machine is calibrated again."""
+        models = [model.as_dict() for model in self.models()]
+        design, limits = self.config.chosen.design(CALIBRATION), self.config.limits
+        return digest(
+            [
+                *(plain(models), self.calibrated_tiers, design.seconds_per_job, self.config.file_system),
+                *(plain(limits), plain(host.machine()), plain(self.config.cores), self.computing("calibration")),
+            ]
+        )
 
     @cached_property
     def plan(self) -> Plan:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tickdisk import calibrate, device, server
 from tickdisk.config import Cell, arms_of, digest
 from tickdisk.experiment import REAL, TWIN_ARM, WRONG
-from tickdisk.foundation import host
+from tickdisk.foundation import cluster, host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import Attempt, LifeRecord, Manifest, has_run, write_manifest
 from tickdisk.project import Project
@@ -22,8 +22,12 @@ _CONTROLS = ("baseline", "null")
 Say = Callable[[str], None]
 
 
-def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say) -> Path:
+def run_cell(
+    project: Project, cell: Cell, calibration: calibrate.Calibration, runs: Path, say: Say, staging: Path | None = None
+) -> Path:
     """Runs the server lives of a cell, and returns its folder in `runs`, with their tables and the manifest.
+
+    If `runs` lies on another machine, what is recorded goes to the folder `staging` first, so that it does not disturb the lives.
 
     A life is replaced if something outside the system under test disturbed it, but not for anything that a slow disk may cause.
     The scale says how often a life may be replaced. If the last attempt was disturbed, too, it is kept and marked. If the folder
@@ -37,14 +41,15 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
         return final
     partial = runs / f".{cell.hash}.{os.getpid()}.partial"
     models = arm_models(project, cell, calibration)
+    recorded = partial if staging is None else staging / cell.hash
     try:
-        partial.mkdir(parents=True)
+        recorded.mkdir(parents=True)
         lives = {}
         for life in cell.lives:
             say(f"{cell.title}, {life.name}: {life.seconds:.0f} s")
-            lives[life.name] = undisturbed(Stage(project, cell, life, models, calibration, partial / life.name), say)
+            lives[life.name] = undisturbed(Stage(project, cell, life, models, calibration, recorded / life.name), say)
         write_manifest(
-            partial,
+            recorded,
             Manifest(
                 hash=cell.hash,
                 experiment=cell.experiment,
@@ -56,6 +61,7 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
                 realised_ns={arm: calibrate.realised_ns(calibration, model) for arm, model in models.items()},
                 host=host.facts(),
                 machine=host.machine(),
+                node=cluster.node(),
                 cores=host.split_cores(),
                 backend=calibration.backend,
                 not_judged=tuple(not_judged()),
@@ -63,6 +69,8 @@ def run_cell(project: Project, cell: Cell, calibration: calibrate.Calibration, r
                 calibration=digest(calibration.model_dump(mode="json")),
             ),
         )
+        if recorded != partial:
+            shutil.copytree(recorded, partial)
         _publish(partial, final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

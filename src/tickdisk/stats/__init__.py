@@ -33,7 +33,9 @@ from tickdisk.stats.causes import (
     WrongTwinNotFound,
 )
 from tickdisk.stats.contrast import (
+    BetweenNodes,
     Contrast,
+    between_nodes,
     contrast,
     contrast_between,
     contrasts,
@@ -70,6 +72,7 @@ __all__ = [
     "BOUND_WORDS",
     "AnyWord",
     "BelowFloor",
+    "BetweenNodes",
     "BoundWord",
     "Bounds",
     "Cause",
@@ -106,6 +109,7 @@ __all__ = [
     "Word",
     "WrongTwinNotFound",
     "adjusted",
+    "between_nodes",
     "block_length",
     "causes_of",
     "contrast",

@@ -1,17 +1,37 @@
 """Contrasts of server lives: the effect of an arm against its baseline, and the t tests that it is judged by."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import exp, log, nan
+from dataclasses import dataclass, replace
+from math import exp, isfinite, log, nan
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.numbers import p_value
 
+_LEVEL_BETWEEN_NODES = 0.05
 _TINY = 1e-12
 """Largest standard deviation of equal contrasts, as a share of the size of their mean, or of 1 if that is larger."""
+
+
+@dataclass(frozen=True)
+class BetweenNodes:
+    """A test of whether the nodes of a cluster, on which the lives of a contrast ran, show the same effect."""
+
+    nodes: int
+    """Number of nodes, which is above 1."""
+    p: float
+    """p value of the one-way analysis of variance of the log ratios by node (Fisher 1925). It is NaN if no node has two lives."""
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in words."""
+        if not isfinite(self.p):
+            return f"no two of the lives ran on the same of {self.nodes} nodes, so that the nodes cannot be compared"
+        word = "differ" if self.p < _LEVEL_BETWEEN_NODES else "do not differ significantly"
+        return f"the {self.nodes} nodes {word} in it (analysis of variance, {p_value(self.p)})"
 
 
 @dataclass(frozen=True)
@@ -38,6 +58,8 @@ class Contrast:
     """p value of two one-sided t tests (TOST) against a ratio outside 1 / (1 + margin) to 1 + margin (Schuirmann 1987)."""
     sd_log: float
     """Standard deviation of the lives' log ratios."""
+    between_nodes: BetweenNodes | None = None
+    """Test of whether the nodes agree, if the lives ran on several nodes of a cluster. The other tests pool the nodes."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +105,12 @@ def life_log_ratios(values: ArrayLike, *, baseline: int, null: int) -> NDArray[n
     return life_contrasts(logs, baseline=baseline, null=null)
 
 
-def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
+def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float, nodes: Sequence[str] | None = None) -> Contrast:
     """Tests whether an arm differs from the baseline and whether both are equivalent, from one log ratio for each server life.
 
     `log_ratios` has the shape (n,), and two lives are the fewest for an interval. A `margin` of 0.2 allows ratios from 1 / 1.2 to
-    1.2. `alpha` is the level of the two-sided test, and of each one-sided test. Raises TickdiskError if a value is not finite.
+    1.2. `alpha` is the level of the two-sided test, and of each one-sided test. `nodes` names the node of each life, and is None
+    if all ran on one machine. Raises TickdiskError if a value is not finite.
     """
     values = np.asarray(log_ratios, dtype=float)
     if values.ndim != 1 or not np.isfinite(values).all():
@@ -96,7 +119,22 @@ def contrast(log_ratios: ArrayLike, *, margin: float, alpha: float) -> Contrast:
             f"log ratios must be one finite number a life (shape {values.shape}, first bad index {bad}); "
             "leave lives out whose metric is not estimable, and count them"
         )
-    return contrasts(values[None, :], margin=margin, alpha=alpha)[0]
+    found = contrasts(values[None, :], margin=margin, alpha=alpha)[0]
+    return found if nodes is None else replace(found, between_nodes=between_nodes(values, nodes))
+
+
+def between_nodes(log_ratios: NDArray[np.float64], nodes: Sequence[str]) -> BetweenNodes | None:
+    """Tests whether the nodes of a cluster show the same effect, from the log ratio and the node of each life.
+
+    Returns None if all lives ran on one node.
+    """
+    groups = [log_ratios[np.asarray(nodes) == node] for node in sorted(set(nodes))]
+    if len(groups) < 2:  # noqa: PLR2004 - there is nothing to compare one node with
+        return None
+    spread = sum(float(((group - group.mean()) ** 2).sum()) for group in groups)
+    if len(log_ratios) == len(groups) or spread == 0:
+        return BetweenNodes(len(groups), nan)
+    return BetweenNodes(len(groups), float(stats.f_oneway(*groups).pvalue))
 
 
 def contrasts(log_ratios: ArrayLike, *, margin: float, alpha: float) -> list[Contrast]:

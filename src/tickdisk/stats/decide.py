@@ -165,16 +165,17 @@ def verdict(
     p_words = p_value(p) if p == effect.p else f"adjusted {p_value(p)}"
     lacking = min(unreached, max(plan.lives - effect.n, 0))
     lacking_words = f" (in {lacking} more the server ended before the arm's turn)" if lacking else ""
+    nodes_words = f"; {effect.between_nodes.sentence}" if effect.between_nodes is not None else ""
     size = f"ratio {with_interval(effect.ratio, effect.low, effect.high)}, n = {effect.n}{lacking_words}"
     if effect.n >= MINIMUM_FOR_EQUIVALENCE and p_equivalent < plan.alpha:
         there = f"; a difference is there ({p_words}), smaller than the margin" if p < plan.alpha else ""
         ends = interval(effect.low_one_sided, effect.high_one_sided)
         level, margin = percent(1 - 2 * plan.alpha), percent(plan.margin)
         word: Word = "inconclusive" if undecided else "equivalent"
-        return say(word, f"{size}; the {level} interval {ends} is inside the margin of {margin}{there}", undecided)
+        return say(word, f"{size}; the {level} interval {ends} is inside the margin of {margin}{there}{nodes_words}", undecided)
     if p < plan.alpha and not is_beyond(effect.low, effect.high, undecided):
-        return say("inconclusive", f"{size}, {p_words}", undecided)
-    return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_words}")
+        return say("inconclusive", f"{size}, {p_words}{nodes_words}", undecided)
+    return say("different" if p < plan.alpha else "inconclusive", f"{size}, {p_words}{nodes_words}")
 
 
 def is_beyond(low: float, high: float, undecided: Sequence[ControlUndecided]) -> bool:

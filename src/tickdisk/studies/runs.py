@@ -162,6 +162,15 @@ class Runs:
         """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
         return self.manifests[0].server.tick_budget_ns
 
+    def contrast(self, log_ratios: "pd.Series[float]", *, margin: float, alpha: float) -> stats.Contrast:
+        """Tests log ratios, indexed by the block in which each was found, by `stats.contrast`.
+
+        If the blocks ran on several nodes of a cluster, their difference is tested, too. All lives of a block run on one node.
+        """
+        nodes = {manifest.block: manifest.node or "" for manifest in self.manifests}
+        of_each = [nodes[int(block)] for block in log_ratios.index] if len(set(nodes.values())) > 1 else None
+        return stats.contrast(log_ratios.to_numpy(float), margin=margin, alpha=alpha, nodes=of_each)
+
     @property
     def calibrations(self) -> int:
         """Number of different calibrations that the cells ran with. It is above 1 if devices were calibrated between cells."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from tickdisk.foundation import table
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.saving.checkpoint.inputs import GameTrace, Input, ZipfTrace
 from tickdisk.saving.checkpoint.model import ALGORITHMS, Costs, Readings
 from tickdisk.saving.checkpoint.simulate import Outcome, Simulation, simulate
@@ -129,31 +130,46 @@ def _expected_updates(case: Case) -> float:
     return float(rate) * case.ticks * len(case.runs)
 
 
-def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None]) -> Sweep:
-    """Simulates all cases, first those with the default readings, and collects the results in tables.
+def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None], part: int = 1, parts: int = 1) -> Sweep:
+    """Simulates one part of all cases, first those with the default readings, and collects the results in tables.
 
-    As many cases as `cores` are simulated at the same time. `say` is given a line about the speed after each of the two parts.
+    As many cases as `cores` are simulated at the same time. `say` is given a line about the speed after the default readings and
+    after the others. The parts are counted from 1, and `gather` puts them together. Raises TickdiskError if there are more parts
+    than cases with the default readings.
     """
-    results: list[tuple[Case, list[Outcome]]] = []
+    usual = [case for case in made if case.reading == STATED]
+    if not 1 <= part <= parts <= len(usual):
+        raise TickdiskError(f"there is no part {part} of {parts}; there can be 1 to {len(usual)} parts, which are counted from 1")
+    others = [case for case in made if case.reading != STATED]
+    numbers = count()
+    numbered = [(case, [next(numbers) for _ in case.runs]) for case in (*usual, *others)][part - 1 :: parts]
+    results: list[tuple[Case, list[int], list[Outcome]]] = []
     for what, own in (
-        ("update rates, skews and the game", [case for case in made if case.reading == STATED]),
-        ("other readings", [case for case in made if case.reading != STATED]),
+        ("update rates, skews and the game", [(case, runs) for case, runs in numbered if case.reading == STATED]),
+        ("other readings", [(case, runs) for case, runs in numbered if case.reading != STATED]),
     ):
         started = perf_counter()
         with ThreadPoolExecutor(cores) as pool:
-            outcomes = list(pool.map(lambda case: simulate(case.source, [run for _, run in case.runs], ticks=case.ticks), own))
+            outcomes = list(
+                pool.map(lambda one: simulate(one[0].source, [run for _, run in one[0].runs], ticks=one[0].ticks), own)
+            )
         total = sum(outcome.updates for of_case in outcomes for outcome in of_case) / 1e6
         say(f"{what}: {total:,.0f} million updates, counted once per run, in {perf_counter() - started:.1f} s on {cores} cores")
-        results += zip(own, outcomes, strict=True)
+        results += [(case, runs, of_case) for (case, runs), of_case in zip(own, outcomes, strict=True)]
     return _tables(results)
 
 
-def _tables(results: Iterable[tuple[Case, Sequence[Outcome]]]) -> Sweep:
+def gather(folders: Sequence[Path]) -> Sweep:
+    """Puts the parts of a sweep together, from the folders into which `write_sweep` wrote them."""
+    parts = [read_sweep(folder) for folder in folders]
+    whole = {name: pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in _TABLES}
+    return Sweep(**{name: rows.sort_values("run", kind="stable", ignore_index=True) for name, rows in whole.items()})
+
+
+def _tables(results: Iterable[tuple[Case, Sequence[int], Sequence[Outcome]]]) -> Sweep:
     rows, ticks, checkpoints = [], [], []
-    numbers = count()
-    for case, outcomes in results:
-        for (name, _), outcome in zip(case.runs, outcomes, strict=True):
-            number = next(numbers)
+    for case, numbers, outcomes in results:
+        for (name, _), number, outcome in zip(case.runs, numbers, outcomes, strict=True):
             reading = name if case.reading == VARIED else case.reading
             rows += [{"run": number, "sweep": member, "reading": reading, **_described(case, outcome)} for member in case.sweeps]
             if case.reading == STATED:

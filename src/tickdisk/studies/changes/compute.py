@@ -117,7 +117,7 @@ def _changed(data: Runs, margin: float | None) -> Changed:
     rows = _with_logs(pd.concat([_values(data, life) for life in lives if not life.name.startswith(CUT)], ignore_index=True))
     effects, plain = (
         {
-            (metric, name): stats.contrast(ratios, margin=plan.margin, alpha=plan.alpha)
+            (metric, name): data.contrast(ratios, margin=plan.margin, alpha=plan.alpha)
             for metric in METRICS
             for name, ratios in _ratios(rows[rows["metric"] == metric], logs, list(changes)).items()
         }

@@ -163,8 +163,9 @@ def compute(
             found = qos.contrasts_by_life(rows, metric, baseline=baseline, null=roles.null)
             logs |= {(metric, arm): found.get(arm, pd.Series(dtype=float)) for arm in arms}
         logs |= {} if lender is None else {key: lender.logs[key] for key in lent}
+        sources = {} if controlled_by is None else dict.fromkeys(lent, controlled_by.data)
         contrasts = {
-            key: stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha) for key, values in logs.items()
+            key: sources.get(key, data).contrast(values, margin=plan.margin, alpha=plan.alpha) for key, values in logs.items()
         }
         plans = {} if controlled_by is None else {arm: controlled_by.plan for _, arm in lent}
         decided = stats.decide(contrasts, plan, roles, obstacles_by_arm=not_valid, unreached=unreached, lent=plans)

@@ -32,7 +32,7 @@ def dose_bounds(effects: Contrasts, arms: Sequence[str]) -> dict[str, stats.Boun
     alpha = effects.plan.alpha / sizing_rows(effects)
 
     def shared(metric: str, arm: str) -> stats.Contrast:
-        return stats.contrast(effects.outcome.logs[metric, arm].to_numpy(float), margin=effects.margin, alpha=alpha)
+        return effects.data.contrast(effects.outcome.logs[metric, arm], margin=effects.margin, alpha=alpha)
 
     return {
         metric: stats.dose_bounds(

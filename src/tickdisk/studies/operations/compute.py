@@ -180,7 +180,7 @@ def _together(effects: contrasts.Contrasts, values: Mapping[str, pd.DataFrame]) 
     for metric, own in values.items():
         expected = own["baseline"] + own[SUM]
         ratios = ((own["baseline"] + own[ALL]) / expected)[expected > 0].dropna()
-        tested[metric] = stats.contrast(np.log(ratios.to_numpy(float)), margin=plan.margin, alpha=plan.alpha)
+        tested[metric] = effects.data.contrast(np.log(ratios), margin=plan.margin, alpha=plan.alpha)
     p, p_equivalent = (
         stats.adjusted([getattr(each, test) for each in tested.values()], "scan").tolist() for test in ("p", "p_equivalent")
     )

@@ -151,7 +151,7 @@ def _server(data: Runs, beside: contrasts.Contrasts | None, margin: float | None
     numbers = sorted(design.players)
 
     def contrast(values: "pd.Series[float]") -> stats.Contrast:
-        return stats.contrast(values.to_numpy(float), margin=plan.margin, alpha=plan.alpha)
+        return data.contrast(values.set_axis(lives.loc[values.index, "block"]), margin=plan.margin, alpha=plan.alpha)
 
     none = pd.Series(dtype=float)
     effects = {} if beside is None else {(GAP, name): beside.outcome.contrasts[GAP, arm] for name, arm in lenders.items()}
@@ -177,7 +177,7 @@ def _server(data: Runs, beside: contrasts.Contrasts | None, margin: float | None
         decision=_decided(effects, plan, roles, tables, lives, slow, beside, lenders),
         plan=plan,
         lines=lines_of_blocks,
-        line=contrast(lines_of_blocks["relative"]),
+        line=data.contrast(lines_of_blocks.set_index("block")["relative"], margin=plan.margin, alpha=plan.alpha),
         slow=slow,
     )
 

@@ -173,7 +173,7 @@ def _measured(data: Runs, plan: stats.DecisionPlan) -> tuple[dict[str, dict[str,
     for metric in METRICS:
         logs = qos.contrasts_by_life(rows, metric, baseline=data.role("baseline"), null=data.role("null"))
         found[metric] = {
-            arm: stats.contrast(logs.get(arm, pd.Series(dtype=float)), margin=plan.margin, alpha=plan.alpha) for arm in arms
+            arm: data.contrast(logs.get(arm, pd.Series(dtype=float)), margin=plan.margin, alpha=plan.alpha) for arm in arms
         }
     return found, len(tables)
 

@@ -59,8 +59,8 @@ def compute(sweep: str, *, runs: str, tick_metric: str, action: str, margin: flo
         ).contrasts
         arm = read_plan(Path(plan)).config.decision.confirmatory.arm
         ratios = {
-            metric: stats.contrast(
-                found.outcome.logs[metric, arm].to_numpy(float), margin=found.margin, alpha=found.plan.alpha / len(points)
+            metric: found.data.contrast(
+                found.outcome.logs[metric, arm], margin=found.margin, alpha=found.plan.alpha / len(points)
             )
             for metric in found.metrics
         }

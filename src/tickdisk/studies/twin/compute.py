@@ -179,7 +179,7 @@ def latencies(blocks: pd.DataFrame, start_ns: int, end_ns: int) -> dict[str, flo
 
 def _compared(data: Runs, lives: pd.DataFrame, rules: stats.DecisionPlan, limited: Sequence[stats.BelowFloor]) -> list[Compared]:
     saturated, unreached = data.not_valid(), data.unreached()
-    effects = {arm: [_contrast(lives, metric.name, arm, rules) for metric in METRICS] for arm in (TWIN_ARM, WRONG)}
+    effects = {arm: [_contrast(data, lives, metric.name, arm, rules) for metric in METRICS] for arm in (TWIN_ARM, WRONG)}
     decided: Mapping[str, list[stats.Verdict]] = {
         arm: [
             stats.verdict(
@@ -209,12 +209,10 @@ def _adjusted(effects: Sequence[stats.Contrast]) -> tuple[list[float], list[floa
     return p, stats.adjusted([effect.p_equivalent for effect in effects], "scan").tolist()
 
 
-def _contrast(lives: pd.DataFrame, metric: str, arm: str, rules: stats.DecisionPlan) -> stats.Contrast:
+def _contrast(data: Runs, lives: pd.DataFrame, metric: str, arm: str, rules: stats.DecisionPlan) -> stats.Contrast:
     values = lives.pivot_table(index="block", columns="arm", values=metric).reindex(columns=[REAL, arm])
     above = values[(values > 0).all(axis=1)]
-    return stats.contrast(
-        np.log(above[arm].to_numpy(float) / above[REAL].to_numpy(float)), margin=rules.margin, alpha=rules.alpha
-    )
+    return data.contrast((above[arm] / above[REAL]).map(np.log), margin=rules.margin, alpha=rules.alpha)
 
 
 def _causes(
