@@ -2,16 +2,13 @@
 # devices of its own.
 
 
-def sweep_parameters():
-    """Returns what the simulations depend on, beside their plan and the published numbers."""
-    return dict(
-        design=SCALE.checkpoint.model_dump_json(),
-        seed=PROJECT.config.seed,
-        published=file_digest(Path("data/published.yaml")),
-        computing=PROJECT.computing("sweep"),
-    )
-
-
+# The simulations depend on these values, beside the published numbers.
+SIMULATED = dict(
+    design=SCALE.checkpoint.model_dump_json(),
+    seed=PROJECT.config.seed,
+    published=file_digest(Path("data/published.yaml")),
+    computing=PROJECT.computing("sweep"),
+)
 SWEEP_TABLES = ("runs", "ticks", "checkpoints")
 
 if NODES is None:
@@ -27,7 +24,7 @@ if NODES is None:
         priority: 1
         threads: CORES
         params:
-            **sweep_parameters(),
+            **SIMULATED,
         shell:
             "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint"
             " 2>&1 | tee {log}"
@@ -49,7 +46,7 @@ else:
         priority: 1
         threads: CORES
         params:
-            **sweep_parameters(),
+            **SIMULATED,
             parts=NODES,
         shell:
             "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint/parts/{wildcards.part}"
