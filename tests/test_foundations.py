@@ -267,7 +267,7 @@ def test_one_claim_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
         with pytest.raises(TickdiskError, match=rf"another run \(process {holder.pid} on .*\) works in"):
             project.claim(tmp_path)
         holder.kill()
-    project.claim(tmp_path)
+    project.claim(tmp_path).give_back()
 
 
 def test_load_is_measured_while_something_runs() -> None:

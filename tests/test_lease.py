@@ -106,10 +106,10 @@ def test_a_holder_on_another_machine_lives_while_it_renews(tmp_path: Path, age_s
 
 def test_a_holder_on_another_machine_is_dead_when_it_does_not_renew(tmp_path: Path) -> None:
     left = elsewhere(tmp_path, "claim", lease.DEAD_S + 20)
-    project.claim(tmp_path)
+    own = project.claim(tmp_path)
     assert not left.exists()
-    (own,) = files(tmp_path)
-    own.unlink()
+    assert files(tmp_path) == [own.path]
+    own.give_back()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a pid namespace")

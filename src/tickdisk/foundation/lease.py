@@ -166,7 +166,12 @@ def hold(folder: Path, name: str, on_revoked: Callable[[], None] = _end_this_pro
     """
     folder.mkdir(parents=True, exist_ok=True)
     lease = Lease(folder, name, folder / f".{name}.{uuid.uuid4().hex}{_SUFFIX}", threading.Event())
-    record.write(lease.path, Holder.this_process())
-    atexit.register(lease.give_back)
+    record.write(lease.path, own := Holder.this_process())
+
+    def give_back() -> None:
+        if own.process.pid == os.getpid():  # A forked process has this function, too, and does not hold the lease.
+            lease.give_back()
+
+    atexit.register(give_back)
     threading.Thread(target=lease.renew, args=(on_revoked,), name="lease", daemon=True).start()
     return lease

@@ -6,8 +6,8 @@ from tickdisk.foundation import lease
 from tickdisk.foundation.errors import TickdiskError
 
 
-def claim(results: Path) -> None:
-    """Claims a results folder until this process ends, however it ends. The folder is made if needed.
+def claim(results: Path) -> lease.Lease:
+    """Claims a results folder until this process ends, however it ends, or gives the lease back. The folder is made if needed.
 
     Raises TickdiskError if another process holds it. One on another machine that died is known to be dead after three minutes.
     """
@@ -15,3 +15,4 @@ def claim(results: Path) -> None:
     if others := own.others():
         own.give_back()
         raise TickdiskError(f"another run ({others[0].holder.title}) works in {results}; wait for it, or end that process")
+    return own
