@@ -7,8 +7,8 @@ EVIDENCE_FILES = [
 ]
 PAPER_SOURCES = sorted(
     part
-    for part in (*Path("workflow/paper").rglob("*"), Path("CITATION.cff"))
-    if part.suffix in (".typ", ".bib", ".cff")
+    for part in Path("workflow/paper").rglob("*")
+    if part.suffix in (".typ", ".bib")
 )
 
 
