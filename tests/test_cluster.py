@@ -50,7 +50,7 @@ class Checkout:
 
     @property
     def log(self) -> str:
-        """What Snakemake and its jobs have said."""
+        """The output of Snakemake and of its jobs that have not succeeded."""
         logs = sorted((self.folder / ".snakemake/slurm_logs").rglob("*.log"))
         return "\n".join(path.read_text(errors="replace") for path in (self.folder / "run.log", *logs))
 
