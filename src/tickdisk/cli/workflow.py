@@ -32,7 +32,9 @@ def plan(
     output: _Output = PLAN_PATH,
     nodes: Annotated[
         list[int] | None,
-        typer.Option(help="Number of nodes of a cluster for which the time of the run is printed; can be repeated.", min=1),
+        typer.Option(
+            help="Number of nodes of a cluster for which the time of the run is printed; can be repeated.", min=1, max=10_000
+        ),
     ] = None,
 ) -> None:
     """Writes the plan of a run from the configuration, the arms and the devices, and prints its cells in the order of running.
