@@ -18,7 +18,7 @@ RUNS, CALIBRATION_PATH = RESULTS / "runs", RESULTS / "calibration.json"
 METADATA = Path(".snakemake/metadata")
 """Folder in which Snakemake keeps when each output was made, relative to the project's folder."""
 JOB_OVERHEAD_S = 15.0
-"""Time for which a job holds a node beside its step, as it was on two virtual nodes."""
+"""Rough time for which a job holds a node beside its step, in which Snakemake starts twice."""
 
 
 @dataclass(frozen=True)
