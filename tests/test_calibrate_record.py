@@ -17,6 +17,7 @@ from tickdisk.calibrate import (
     Job,
     acceptance,
     burn_ns,
+    copy_calibration,
     floor_ns,
     interpolate_floor,
     load_calibration,
@@ -299,3 +300,17 @@ def test_file_is_read_back_and_wrong_keys_are_named(tmp_path: Path) -> None:
         load_calibration(path)
     with pytest.raises(TickdiskError, match="does not exist"):
         load_calibration(tmp_path / "none.json")
+
+
+def test_a_copy_has_latencies_of_its_own(tmp_path: Path) -> None:
+    of_node, copy = tmp_path / "calibrations/n1.json", tmp_path / "calibration.json"
+    write_json(of_node, {**TWO.model_dump(mode="json"), "requests": "n1/requests.parquet"})
+    with pytest.raises(TickdiskError, match="n1/requests.parquet is missing; remove "):
+        copy_calibration(of_node, copy)
+    assert not copy.exists()
+    (tmp_path / "calibrations/n1").mkdir()
+    (tmp_path / "calibrations/n1/requests.parquet").write_bytes(b"latencies")
+    copy_calibration(of_node, copy)
+    copied = load_calibration(copy)
+    assert (tmp_path / copied.requests).read_bytes() == b"latencies"
+    assert copied == load_calibration(of_node).model_copy(update={"requests": "calibration/requests.parquet"})

@@ -11,7 +11,7 @@ from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench, re
 from tickdisk.calibrate.fidelity import CROSS_NS, PIPES_BYTES_PER_S, measure_fidelity
 from tickdisk.calibrate.fio import Job, Requests, Target, parse_log, run_job
 from tickdisk.calibrate.fio import version as fio_version
-from tickdisk.calibrate.measure import calibrate
+from tickdisk.calibrate.measure import calibrate, copy_calibration
 from tickdisk.calibrate.points import (
     BANDWIDTH_SHARE,
     LEAST_JUDGED_SHARE,
@@ -68,6 +68,7 @@ __all__ = [
     "bench",
     "burn_ns",
     "calibrate",
+    "copy_calibration",
     "describe",
     "fio_version",
     "floor_ns",

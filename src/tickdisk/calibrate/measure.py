@@ -13,7 +13,7 @@ from tickdisk.calibrate import fio, summary
 from tickdisk.calibrate.bench import LIMITS, REPEATS, Bench, Measured, bench
 from tickdisk.calibrate.fio import Job
 from tickdisk.calibrate.points import BANDWIDTH_SHARE
-from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult, Reason
+from tickdisk.calibrate.record import SCHEMA_VERSION, Calibration, DeviceResult, Reason, load_calibration
 from tickdisk.calibrate.settle import Settled, excess_ns, ramp_s, settle
 from tickdisk.device import DEFAULT_FILE_SYSTEM, DeviceModel
 from tickdisk.foundation import host, memory, record
@@ -126,6 +126,20 @@ def calibrate(
     )
     record.write(out_path, result)
     return result
+
+
+def copy_calibration(path: Path, out_path: Path) -> None:
+    """Copies a calibration with its raw latencies, but without fio's files, to another file.
+
+    Raises TickdiskError if there is no calibration at `path`, or if its latencies are missing.
+    """
+    calibration = load_calibration(path)
+    latencies, copy = path.parent / calibration.requests, out_path.with_suffix("") / "requests.parquet"
+    if not latencies.exists():
+        raise TickdiskError(f"{latencies} is missing; remove {path} and run `tickdisk calibrate` again")
+    with whole(copy) as partial:
+        shutil.copyfile(latencies, partial)
+    record.write(out_path, calibration.model_copy(update={"requests": f"{copy.parent.name}/{copy.name}"}))
 
 
 class _CalibrationRun:

@@ -96,11 +96,18 @@ def calibrate(
     """Measures all devices of the experiments with fio: their floors, and the latency and bandwidth that the tiers realise.
 
     It needs the plan and writes a JSON file, from which experiments and the replay take the floor of each device. The raw
-    latencies go to a folder beside it. It runs before the experiments.
+    latencies go to a folder beside it. It runs before the experiments. In a job of a cluster, the result is a copy of the
+    calibration of the job's node, which is made if there is none.
     """
+    from tickdisk import calibrate as room
+
     check_output(output)
     step.begin(output)
-    _calibrate(Project.load(plan), output, backend)
+    project = Project.load(plan)
+    if cluster.in_job() and backend is None:
+        room.copy_calibration(_calibration_of_node(project, output.parent), output)
+    else:
+        _calibrate(project, output, backend)
 
 
 def _calibrate(project: Project, output: Path, backend: str | None = None) -> None:
