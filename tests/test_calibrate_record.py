@@ -305,7 +305,7 @@ def test_file_is_read_back_and_wrong_keys_are_named(tmp_path: Path) -> None:
 def test_a_copy_has_latencies_of_its_own(tmp_path: Path) -> None:
     of_node, copy = tmp_path / "calibrations/n1.json", tmp_path / "calibration.json"
     write_json(of_node, {**TWO.model_dump(mode="json"), "requests": "n1/requests.parquet"})
-    with pytest.raises(TickdiskError, match="n1/requests.parquet is missing; remove "):
+    with pytest.raises(TickdiskError, match=r"n1/requests\.parquet is missing; remove "):
         copy_calibration(of_node, copy)
     assert not copy.exists()
     (tmp_path / "calibrations/n1").mkdir()

@@ -1,5 +1,6 @@
 """Network stacks: what players are to do, what is made of a record, and the published layout; the oracles are written out."""
 
+import sys
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -241,6 +242,27 @@ def test_the_plan_counts_the_lives_and_the_steps_that_run() -> None:
     lives, seconds = NETCODE.lives_apart(design)
     assert lives == len(players)
     assert seconds == pytest.approx(3 * sum(map(len, players)) + 1.2 * lives)
+
+
+def test_parts_have_all_runs_once_and_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["tickdisk.netcode.study"], "live", lambda *_: record())
+    design = replace(DESIGN, runs=3)
+    for part in (1, 2):
+        netcode.write_study(netcode.study(design, 1, tmp_path, lambda _: None, part=part, parts=2), tmp_path / str(part))
+    apart = netcode.gather([tmp_path / "1", tmp_path / "2"])
+    netcode.write_study(netcode.study(design, 1, tmp_path, lambda _: None), tmp_path / "whole")
+    whole = netcode.read_study(tmp_path / "whole")
+    for name in ("lives", "steps", "pings"):
+        one, other = getattr(apart, name), getattr(whole, name)
+        assert len(one) > 0
+        assert one.astype(str).equals(other.astype(str))
+    with pytest.raises(TickdiskError, match="there is no part 4 of 4; there can be 1 to 3 parts"):
+        netcode.study(design, 1, tmp_path, lambda _: None, part=4, parts=4)
+    other = netcode.read_study(tmp_path / "2")
+    other.lives["machine"] = "processor other"
+    netcode.write_study(other, tmp_path / "2")
+    with pytest.raises(TickdiskError, match="the parts ran on machines of 2 kinds"):
+        netcode.gather([tmp_path / "1", tmp_path / "2"])
 
 
 def test_controls_need_a_stack_that_is_compared(tmp_path: Path) -> None:

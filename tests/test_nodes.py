@@ -31,6 +31,12 @@ def test_a_schedule_is_no_better_than_it_can_be_and_at_most_twice_as_long(second
     assert bound * (1 - 1e-9) <= found <= bound * (2 - 1 / nodes) * (1 + 1e-9)  # Graham 1969
 
 
+def test_a_step_that_can_be_divided_has_a_part_for_each_node() -> None:
+    steps = [Step("simulations", 60, most_parts=3)]
+    found = {nodes: on_nodes(steps, nodes, calibration_s=0, lives=0, overhead_s=5) for nodes in (1, 2, 4)}
+    assert {nodes: (one.seconds, one.busy_s) for nodes, one in found.items()} == {1: (65, 65), 2: (35, 70), 4: (25, 75)}
+
+
 def test_the_sentence_has_node_hours_and_lives() -> None:
     work = Work(alone(3600, 3600, is_cell=True), (), 0, 20, ())
     assert work.on(2, 4).sentence == "on 2 nodes: 60 min, 2.01 node-hours, 10 server lives in each of them"

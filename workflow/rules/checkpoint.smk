@@ -47,7 +47,7 @@ else:
         threads: CORES
         params:
             **SIMULATED,
-            parts=NODES,
+            parts=parts_of("checkpoint")[-1],
         shell:
             "tickdisk checkpoint sweep --plan {input.plan} --output results/checkpoint/parts/{wildcards.part}"
             " --part {wildcards.part}/{params.parts} 2>&1 | tee {log}"
@@ -56,7 +56,7 @@ else:
         input:
             expand(
                 "results/checkpoint/parts/{part}/{table}.parquet",
-                part=range(1, NODES + 1),
+                part=parts_of("checkpoint"),
                 table=SWEEP_TABLES,
             ),
         output:
@@ -64,7 +64,9 @@ else:
         log:
             "results/logs/checkpoint/gather.log",
         params:
-            folders=expand("results/checkpoint/parts/{part}", part=range(1, NODES + 1)),
+            folders=expand(
+                "results/checkpoint/parts/{part}", part=parts_of("checkpoint")
+            ),
             computing=PROJECT.computing("sweep"),
         shell:
             "tickdisk checkpoint gather {params.folders} --output results/checkpoint > {log} 2>&1"

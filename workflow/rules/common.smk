@@ -5,6 +5,12 @@
 CORES = workflow.cores if NODES is None else 1
 
 
+def parts_of(study):
+    """Returns the numbers of the parts into which a study is divided on this cluster."""
+    most = STUDIES[study].most_parts(getattr(SCALE, study))
+    return range(1, min(NODES, most) + 1)
+
+
 def hashes_of(experiment, servers=SERVERS):
     """Returns the cells of an experiment, in running order."""
     return [

@@ -4,7 +4,6 @@ A life is one process that plays the ticks of a game and saves its state into a 
 """
 
 import math
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tickdisk.cli import step
+from tickdisk.cli.parts import WHOLE, part_of
 from tickdisk.cli.places import DEVICES, check_new_folder, check_output_folder, in_project
 from tickdisk.cli.progress import say
 from tickdisk.experiment import CHECKPOINT, STORE
@@ -65,7 +65,7 @@ def sweep(
     part: Annotated[
         str,
         typer.Option(help="Part of the simulations to run, such as 2/8. `tickdisk checkpoint gather` puts all parts together."),
-    ] = "1/1",
+    ] = WHOLE,
 ) -> None:
     """Simulates the six algorithms of the published cost model over update rates and skews, and for the game Knights and Archers.
 
@@ -75,9 +75,7 @@ def sweep(
     from tickdisk.saving import checkpoint
 
     check_output_folder(output)
-    named = re.fullmatch(r"(\d{1,6})/(\d{1,6})", part)
-    if named is None:
-        raise TickdiskError(f"--part {part} is no part; give its number and the number of all parts, such as 2/8")
+    number, parts = part_of(part)
     step.begin(output)
     config = read_plan(plan).config
     design, published = config.chosen.design(CHECKPOINT), checkpoint.load_published()
@@ -90,7 +88,6 @@ def sweep(
         anchors=published.rates,
         seed=config.seed,
     )
-    number, parts = map(int, named.groups())
     tables = checkpoint.sweep(cases, cores=cluster.cores(), say=say, part=number, parts=parts)
     checkpoint.write_sweep(tables, output)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tickdisk.cli import step
+from tickdisk.cli.parts import WHOLE, part_of
 from tickdisk.cli.places import check_output_folder
 from tickdisk.experiment import NETCODE
 from tickdisk.foundation import process
@@ -141,13 +142,32 @@ def _screen(steps: "pd.DataFrame") -> list[str]:
 def study(
     plan: Annotated[Path, typer.Option(help="The plan that `tickdisk plan` wrote.")] = PLAN_PATH,
     output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/netcode"),
+    part: Annotated[
+        str, typer.Option(help="Part of the runs to make, such as 2/6. `tickdisk netcode gather` puts all parts together.")
+    ] = WHOLE,
 ) -> None:
     """Runs the study of network stacks, whose sizes the plan says, and writes the tables that its notebook reads."""
     from tickdisk import netcode
     from tickdisk.project import read_plan
 
     check_output_folder(output)
+    number, parts = part_of(part)
     step.begin(output)
     config = read_plan(plan).config
     design = netcode.StackSizes(**config.chosen.design(NETCODE).model_dump())
-    netcode.write_study(netcode.study(design, config.seed, output, lambda line: print(line, flush=True)), output)
+    findings = netcode.study(design, config.seed, output, lambda line: print(line, flush=True), part=number, parts=parts)
+    netcode.write_study(findings, output)
+
+
+@app.command("gather")
+def gather(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of all parts, into which `tickdisk netcode study --part` wrote.")
+    ],
+    output: Annotated[Path, typer.Option(help="Folder to write the tables to.")] = Path("results/netcode"),
+) -> None:
+    """Puts the parts of the study together, which several jobs have run at the same time."""
+    from tickdisk import netcode
+
+    check_output_folder(output)
+    netcode.write_study(netcode.gather(folders), output)

@@ -109,6 +109,8 @@ class StudyEntry(Generic[DesignType]):
     kept results of it."""
     lives_apart: Callable[[DesignType], tuple[int, float]] | None = None
     """Function that returns the number of lives that the study runs without cells, and the rough time that they take in s."""
+    most_parts: Callable[[DesignType], int] | None = None
+    """Function that returns into how many parts a cluster can divide the study. None if the study is not divided."""
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,7 @@ NETCODE = StudyEntry(
     stated={"runs": "lives", "blocks": "blocks", "steady_s": "s"},
     compares=("switchback",),
     lives_apart=_netcode_lives,
+    most_parts=lambda design: design.runs,
 )
 CALIBRATION = StudyEntry(
     "calibration",
@@ -252,6 +253,7 @@ CHECKPOINT = StudyEntry(
         "Time added to a tick, time to a checkpoint and to recover, over the update rate, by method",
     ),
     stated={"ticks": "ticks"},
+    most_parts=lambda design: len(design.updates_per_tick) + len(design.skews),
 )
 STORE = StudyEntry(
     "store",

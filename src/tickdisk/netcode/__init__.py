@@ -12,7 +12,7 @@ from tickdisk.netcode.program import prototypes, stacks
 from tickdisk.netcode.published import write_published
 from tickdisk.netcode.schedule import Attendance, plan
 from tickdisk.netcode.steps import describe_steps, steady_pings
-from tickdisk.netcode.study import StackFindings, StackSizes, read_study, study, write_study
+from tickdisk.netcode.study import StackFindings, StackSizes, gather, read_study, study, write_study
 
 __all__ = [
     "Attendance",
@@ -22,6 +22,7 @@ __all__ = [
     "StackFindings",
     "StackSizes",
     "describe_steps",
+    "gather",
     "live",
     "plan",
     "prototypes",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tickdisk.foundation import table
+from tickdisk.foundation import cluster, host, table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.netcode.life import Setting, live
 from tickdisk.netcode.namespaces import Conditions
@@ -65,7 +65,8 @@ class StackFindings:
 
     lives: pd.DataFrame
     """One row per server life: run, place (in the order of the run), arm, stack, players (numbers of its steps), is_rising,
-    is_equal, lost (messages about players), and failed (why there is no record of the life, or an empty text).
+    is_equal, lost (messages about players), failed (why there is no record of the life, or an empty text), and node and machine
+    (the name of the machine or node, and its kind), which older tables lack.
     """
     steps: pd.DataFrame
     """One row per step of a life, as `describe_steps` describes them, with run, arm and stack."""
@@ -100,23 +101,32 @@ def _seeded(case: Case, seed: int) -> Case:
     return replace(case, setting=replace(setting, attendance=replace(setting.attendance, seed=seed), conditions=conditions))
 
 
-def study(design: StackSizes, seed: int, folder: Path, say: Callable[[str], None]) -> StackFindings:
-    """Runs all server lives of the study, one after another, and gives `say` a line of progress after each.
+def study(
+    design: StackSizes, seed: int, folder: Path, say: Callable[[str], None], *, part: int = 1, parts: int = 1
+) -> StackFindings:
+    """Runs all server lives of one part of the study, one after another, and gives `say` a line of progress after each.
 
-    The folder gets the output of the processes (`logs`), and each life in the layout of the published study (`published`). Raises
-    TickdiskError if the machine lacks something, so that the first life fails. A later life that fails is a row with its message.
+    A part has whole runs. The parts are counted from 1, and `gather` puts them together. The folder gets the output of the
+    processes (`logs`), and each life in the layout of the published study (`published`). Raises TickdiskError if there are more
+    parts than runs, or if the machine lacks something, so that the first life fails. A later life that fails is a row with its
+    message.
     """
+    if not 1 <= part <= parts <= design.runs:
+        raise TickdiskError(
+            f"there is no part {part} of {parts}; there can be 1 to {design.runs} parts, which are counted from 1"
+        )
     if design.control not in design.stacks:
         raise TickdiskError(f"the controls run on the stack {design.control}, which is none of {', '.join(design.stacks)}")
+    here = {"node": cluster.node(), "machine": ", ".join(f"{name} {value}" for name, value in host.machine())}
     lives, steps, pings = list[dict[str, object]](), list[pd.DataFrame](), list[pd.DataFrame]()
-    for run in range(design.runs):
+    for run in range(part - 1, design.runs, parts):
         planned = cases(design, run, seed)
         for place, case in enumerate(planned):
             setting = case.setting
             players = setting.attendance.players
             name = f"run_{run}/{case.arm}_{setting.stack}_{players[-1]}"
             own: dict[str, Any] = {"run": run, "arm": case.arm, "stack": setting.stack}
-            row = {**own, "place": place, "players": list(players), "is_rising": setting.attendance.is_rising}
+            row = {**own, **here, "place": place, "players": list(players), "is_rising": setting.attendance.is_rising}
             progress = f"run {run + 1} of {design.runs}, {place + 1} of {len(planned)}: {case.arm} {setting.stack}"
             try:
                 life = live(setting, folder / "logs" / name)
@@ -142,6 +152,21 @@ def study(design: StackSizes, seed: int, folder: Path, say: Callable[[str], None
 def write_study(findings: StackFindings, folder: Path) -> None:
     """Writes the tables as `lives.parquet`, `steps.parquet` and `pings.parquet`, each of which appears only when it is whole."""
     table.write_tables(folder, {name: getattr(findings, name) for name in _TABLES})
+
+
+def gather(folders: Sequence[Path]) -> StackFindings:
+    """Puts the parts of the study together, from the folders into which `write_study` wrote them.
+
+    Raises TickdiskError if they ran on machines of more than one kind, because their times cannot be pooled.
+    """
+    parts = [read_study(folder) for folder in folders]
+    whole = {name: pd.concat([getattr(part, name) for part in parts], ignore_index=True) for name in _TABLES}
+    findings = StackFindings(**{name: rows.sort_values("run", kind="stable", ignore_index=True) for name, rows in whole.items()})
+    if len(machines := findings.lives["machine"].unique()) > 1:
+        raise TickdiskError(
+            f"the parts ran on machines of {len(machines)} kinds ({'; '.join(machines)}); run them on nodes of one kind"
+        )
+    return findings
 
 
 def read_study(folder: Path) -> StackFindings:

@@ -30,6 +30,17 @@ class Step:
     is_cell: bool = False
     after: str | None = None
     """Name of the step that it waits for, which comes before it in a list of steps. None if it waits for nothing."""
+    most_parts: int = 1
+    """Number of equal parts into which a cluster can divide it."""
+
+    def divided(self, nodes: int) -> list["Step"]:
+        """Returns the parts into which a cluster of some nodes divides it."""
+        parts = min(nodes, self.most_parts)
+        return (
+            [self]
+            if parts == 1
+            else [replace(self, name=f"{self.name}, {part}", seconds=self.seconds / parts) for part in range(parts)]
+        )
 
 
 @dataclass(frozen=True)
@@ -61,13 +72,14 @@ def on_nodes(
 ) -> OnNodes:
     """Computes how long steps take if each starts, in their order, on the node that is free first.
 
-    A node is calibrated before its first cell. `lives` is the number of server lives in the steps.
+    A step that can be divided has a part for each node. A node is calibrated before its first cell. `lives` is the number of
+    server lives in the steps.
     """
     free = [(0.0, node) for node in range(nodes)]
     ended: dict[str, float] = {}
     calibrated: set[int] = set()
     busy_s = 0.0
-    for step in steps:
+    for step in (part for whole in steps for part in whole.divided(nodes)):
         at, node = heapq.heappop(free)
         begins = max(at, ended.get(step.after or "", 0.0))
         takes = overhead_s + step.seconds
@@ -152,15 +164,17 @@ def work_of(project: Project, seconds: Mapping[str, float]) -> Work:
     calibration, worlds = str(CALIBRATION_PATH), {name: project.world(name) / "world.json" for name in project.identity.servers}
     cells = cell_seconds(project.cells, seconds, RUNS)
     studies = {name: study for name, study in STUDIES.items() if name not in project.left_out}
-    apart: dict[str, float | None] = {}
+    apart: dict[str, Step] = {}
     for study in studies.values():
         own = [path for path in study.evidence if path != calibration and Path(path).is_relative_to(RESULTS)][:1]
-        planned_s = None if study.lives_apart is None else study.lives_apart(project.config.chosen.design(study))[1]
-        apart |= dict.fromkeys(own, planned_s)
+        design = project.config.chosen.design(study)
+        planned_s = None if study.lives_apart is None else study.lives_apart(design)[1]
+        most_parts = 1 if study.most_parts is None else study.most_parts(design)
+        apart |= {path: Step(path, took(path, planned_s), most_parts=most_parts) for path in own}
     steps = [
         *(Step(str(path), took(path)) for path in worlds.values()),
         *(Step(cell.hash, cells[cell.hash], is_cell=True, after=str(worlds[cell.server])) for cell in project.cells),
-        *(Step(path, took(path, planned_s)) for path, planned_s in apart.items()),
+        *apart.values(),
     ]
     notebooks_s = tuple(took(f"results/notebooks/{name}.html") for name in studies)
     lives = sum(len(cell.lives) for cell in project.cells)

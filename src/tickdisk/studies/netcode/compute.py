@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tickdisk import netcode, stats
@@ -16,8 +15,6 @@ from tickdisk.project import read_plan
 from tickdisk.studies.netcode.crossed import Crossed, compute_crossed
 from tickdisk.studies.published import load_findings
 from tickdisk.studies.rules import decide_by
-
-Values = npt.NDArray[np.float64]
 
 
 class Library(Record):
@@ -110,10 +107,17 @@ class Results:
             for detail, n in counts.items()
         ]
 
-    def ratios(self, above: pd.Series, below: pd.Series) -> Values:
-        """Returns the ratio of two columns for each run in which both are known and the ratio is positive."""
+    def contrast(self, above: pd.Series, below: pd.Series) -> stats.Contrast:
+        """Tests the ratio of two columns, from each run in which both are known and the ratio is positive.
+
+        If the runs were on several nodes of a cluster, their difference is tested, too. All lives of a run are on one node.
+        """
         ratios = (above / below).replace([np.inf, -np.inf], np.nan).dropna()
-        return ratios[ratios > 0].to_numpy(dtype=float)
+        ratios = ratios[ratios > 0]
+        lives = self.findings.lives
+        nodes = dict(zip(lives["run"], lives["node"], strict=True)) if "node" in lives else {}
+        of_each = [nodes[run] for run in ratios.index] if len(set(nodes.values())) > 1 else None
+        return stats.contrast(np.log(ratios.to_numpy(float)), margin=self.rules.margin, alpha=self.rules.alpha, nodes=of_each)
 
 
 def load_published(path: Path) -> Published:

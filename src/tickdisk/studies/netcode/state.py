@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from itertools import product
-from math import isfinite
+from math import inf, isfinite
 
-import numpy as np
 import pandas as pd
 
 from tickdisk import stats
@@ -192,7 +191,7 @@ def _state_added(statement: Statement, results: Results) -> None:
 
 def _effect(results: Results, question: Question) -> stats.Contrast:
     above, below = (results.values(one.column, one.arm, one.stack, one.players) for one in (question.above, question.below))
-    return stats.contrast(np.log(results.ratios(above, below)), margin=results.rules.margin, alpha=results.rules.alpha)
+    return results.contrast(above, below)
 
 
 def _faults(results: Results, *values: Value) -> list[stats.StepsNotValid]:
@@ -284,7 +283,7 @@ def _state_crossings(statement: Statement, results: Results, obstacles: Sequence
         }
         crossed = next((players for players, mean in means.items() if mean.low > limit_ms), None)
         below = max(
-            (players for players, mean in means.items() if mean.high <= limit_ms and players < (crossed or np.inf)), default=0
+            (players for players, mean in means.items() if mean.high <= limit_ms and players < (crossed or inf)), default=0
         )
         deciding = crossed or below or tried[0]
         n = means[deciding].n
@@ -293,7 +292,7 @@ def _state_crossings(statement: Statement, results: Results, obstacles: Sequence
         finding = results.published_findings.get(f"crosses.{stack}")
         if finding is None:
             continue
-        words, mean, beyond = f"{number(limit_ms)} ms", means[deciding], np.inf if crossed is None else crossed
+        words, mean, beyond = f"{number(limit_ms)} ms", means[deciding], inf if crossed is None else crossed
         known = f"it is {with_interval(mean.value, mean.low, mean.high)} ms with {number(deciding)}"
         if crossed:
             evidence = f"the mean crosses {words} at {number(crossed)} players: {known}"
