@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = ("results/notebooks/switchback.html", "results/notebooks/checkpoint.html")
-PARTS = 6
+PARTS = 4
 RUN_S = 600
 
 
@@ -33,12 +33,14 @@ class Checkout:
     """A copy of the project with results of its own."""
 
     folder: Path
+    runs: list[subprocess.Popen[str]] = field(default_factory=list)
+    """The runs of Snakemake that were started."""
 
     def snakemake(self, *words: str, nodes: int | None = PARTS) -> subprocess.Popen[str]:
         """Starts Snakemake with its output in the file `run.log`. Without `nodes` it runs on this machine."""
         on_nodes = [] if nodes is None else [f"nodes={nodes}"]
         with (self.folder / "run.log").open("w") as log:
-            return subprocess.Popen(
+            run = subprocess.Popen(
                 [Path(sys.executable).parent / "snakemake", *words, "--config", "scale=smoke", *on_nodes],
                 cwd=self.folder,
                 env={**os.environ, "PYTHONPATH": str(self.folder / "src")},
@@ -47,6 +49,8 @@ class Checkout:
                 stdin=subprocess.DEVNULL,
                 text=True,
             )
+        self.runs.append(run)
+        return run
 
     @property
     def log(self) -> str:
@@ -90,10 +94,37 @@ def checkout(tmp_path: Path) -> Iterator[Callable[[str], Checkout]]:
         del profile["config"]
         (folder / "profiles/test").mkdir()
         (folder / "profiles/test/config.yaml").write_text(yaml.safe_dump(profile))
-        return Checkout(folder)
+        own = Checkout(folder)
+        checkouts.append(own)
+        return own
 
+    checkouts: list[Checkout] = []
+    before = devices()
     yield made
+    for run in (run for own in checkouts for run in own.runs if run.poll() is None):
+        run.terminate()
+        run.wait(60)
     assert not steps()
+    assert not at_work(tmp_path)
+    assert devices() <= before
+
+
+def devices() -> set[str]:
+    """Returns the places where emulated devices and their file systems are mounted."""
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    return {where for source, where, kind, *_ in mounts if kind == "fuse.tickdisk" or where.startswith("/run/tickdisk/")}
+
+
+def at_work(folder: Path) -> list[str]:
+    """Returns the commands of the processes whose current folder lies in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink().is_relative_to(folder):
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue  # It has ended.
+    return found
 
 
 def finished(run: subprocess.Popen[str], own: Checkout, seconds: float = RUN_S) -> None:
@@ -147,7 +178,10 @@ def test_two_nodes_make_what_one_machine_makes(tmp_path: Path, checkout: Callabl
 
 
 def _disturb(there: Cluster, run: subprocess.Popen[str], own: Checkout) -> tuple[str, str]:
-    """Preempts a simulation, and kills the daemon of a node under a live cell. Returns the names of both jobs."""
+    """Preempts a simulation, and kills the daemon of a node under a live cell. Returns the names of both jobs.
+
+    The cell runs on the node that is not calibrated yet, so that it is still at work when it begins again on the other node.
+    """
 
     def until(found: Callable[[], Any], what: str, seconds: float) -> Any:
         got: list[Any] = []
@@ -163,11 +197,16 @@ def _disturb(there: Cluster, run: subprocess.Popen[str], own: Checkout) -> tuple
     simulated = until(lambda: running(there, "checkpoint_part"), "a simulation", 120)
     urgent = ask("sbatch", "--parsable", "-p", "urgent", "-w", simulated["node"], "-n1", "--wrap", "sleep 3", "-o", "/dev/null")
     until(lambda: urgent.strip() in [job["id"] for job in there.jobs("running", "completed")], "preemption", 60)
-    cell = until(lambda: running(there, "live_switchback"), "a live cell", 300)
+    calibrated = until(lambda: list((own.folder / "results/calibrations").glob("*.json")), "a calibration", 300)
+    node = calibrated[0].name.partition("-")[0]
+    ask("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
+    cell = until(lambda: running(there, "live_switchback"), "a live cell", 120)
+    assert cell["node"] != node
     leases = f".{cell['comment'].rpartition('_')[2]}.*.lease"
     until(lambda: list((own.folder / "results/runs").glob(leases)), "a cell that is at work", 60)
     waiting = [job["id"] for job in there.jobs("pending")]
     ask("scontrol", "hold", *waiting)  # The lost cell comes first, so that its earlier attempt is still at work.
+    ask("scontrol", "update", f"nodename={node}", "state=resume")
     there.kill(cell["node"])
     until(lambda: "down" in ask("sinfo", "--noheader", "-n", cell["node"], "--format", "%T"), "a node that is down", 120)
     until(lambda: "was still at work and was ended" in own.log, "the fence", 120)
@@ -179,7 +218,7 @@ def _disturb(there: Cluster, run: subprocess.Popen[str], own: Checkout) -> tuple
 def test_a_node_that_is_lost_for_good_does_not_stop_the_others(tmp_path: Path, checkout: Callable[[str], Checkout]) -> None:
     own = checkout("lost")
     with cluster(tmp_path / "cluster") as there:
-        run = own.snakemake("--workflow-profile", "profiles/test", "results/checkpoint/runs.parquet")
+        run = own.snakemake("--workflow-profile", "profiles/test", "results/checkpoint/runs.parquet", nodes=2)
         wait_for(lambda: running(there, "checkpoint_part"), "a simulation", 120)
         there.kill("n1")
         finished(run, own)
