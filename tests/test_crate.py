@@ -57,7 +57,8 @@ def cite(authors: Any, **more: Any) -> None:
 def crate() -> dict[str, Any]:
     """Writes the crate of the kept run, and returns its entities by their names."""
     results = Path("results")
-    files = [path for path in results.rglob("*") if path.is_file() and path.parts[1] in ("calibration", "plan.json", "replay")]
+    kinds = ("calibration", "notebooks", "plan.json", "replay")
+    files = [path for path in results.rglob("*") if path.is_file() and path.parts[1] in kinds]
     rules = sorted(Path("workflow/rules").glob("*.smk"))
     write_crate(
         files, [Path("Snakefile"), CITATION, *rules], [Path("workflow/config/config.yaml"), Path("data/devices.yaml")], CRATE
@@ -114,6 +115,8 @@ def test_a_crate_says_when_notebooks_were_rendered() -> None:
     notebook.write_text(json.dumps({"metadata": {"papermill": times}}))
     assert crate()["#run"]["endTime"] == "2026-11-30T08:00:09+00:00"
     notebook.write_text("{}")
+    with pytest.raises(TickdiskError, match=r"config\.yaml is not in the crate, which is the folder results; name results"):
+        write_crate([Path("workflow/config/config.yaml")], [Path("Snakefile")], [], CRATE)
     with pytest.raises(TickdiskError, match=r"replay\.ipynb does not say when papermill rendered it; remove it and run again"):
         crate()
 

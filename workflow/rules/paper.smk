@@ -126,6 +126,7 @@ CRATED = dict(
     data=[
         *map(Path, ("workflow/config/config.yaml", "workflow/config/experiments.tsv")),
         *sorted(Path("data").glob("*.yaml")),
+        *sorted({Path(path) for path in RESULTS if path.startswith("data/")}),
     ],
 )
 
@@ -141,9 +142,18 @@ rule crate:
     params:
         computing=PROJECT.computing("crate"),
         plan=PROJECT.plan_digest,
-        digests=[file_digest(path) for paths in CRATED.values() for path in paths],
+        # What the configuration says is in the plan, so that its form does not count.
+        digests=[
+            file_digest(path)
+            for path in sum(CRATED.values(), [])
+            if not path.is_relative_to("workflow/config")
+        ],
         copied=[f"--{kind} {path}" for kind, paths in CRATED.items() for path in paths],
         # The folders of cells are known from the plan.
-        files=[path for path in dict.fromkeys(RESULTS) if "results/runs/" not in path],
+        files=[
+            path
+            for path in dict.fromkeys(RESULTS)
+            if path.startswith("results/") and not path.startswith("results/runs/")
+        ],
     shell:
         "tickdisk crate {params.files} {params.copied} --output {output} > {log} 2>&1"

@@ -71,14 +71,14 @@ class Ran:
         return tuple(dict.fromkeys(cell.machine for cell in self.cells))
 
 
-def read_run(results: Path) -> Ran:
-    """Reads the plan, the calibration, the manifests of the plan's cells, and when each notebook was rendered."""
+def read_run(results: Path, notebooks: Iterable[Path]) -> Ran:
+    """Reads the plan, the calibration, the manifests of the plan's cells, and when each of the notebooks was rendered."""
     plan, calibration = read_plan(results / "plan.json"), load_calibration(results / "calibration.json")
     folders = [results / "runs" / cell.hash for cell in plan.cells]
     cells = tuple(_cell(read_manifest(folder)) for folder in folders if has_run(folder))
     spans = [(calibration.started_unix_s, calibration.started_unix_s + calibration.wall_s)]
     spans += [(cell.started_unix_s, cell.ended_unix_s) for cell in cells]
-    spans += [_rendered(path) for path in sorted(results.glob("notebooks/*.ipynb"))]
+    spans += [_rendered(path) for path in notebooks]
     begins, ends = zip(*spans, strict=True)
     return Ran(plan, cells, tuple(_programs(plan.binaries.values(), calibration)), min(begins), max(ends))
 

@@ -11,6 +11,7 @@ from rocrate.rocrate import ROCrate
 
 from tickdisk.citation import Author, read_citation
 from tickdisk.crate.ran import Machine, Program, Ran, iso, read_run
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole, write_json
 from tickdisk.foundation.record import plain
 
@@ -44,7 +45,7 @@ def write_crate(files: Sequence[Path], sources: Sequence[Path], data: Sequence[P
     `sources` are the files of the workflow, of which the first is the Snakefile, and `data` the files that it reads. Both are
     paths in the project's folder. The metadata are the same whenever they are written, because all times are from records.
     """
-    citation, ran = read_citation(), read_run(output.parent)
+    citation, ran = read_citation(), read_run(output.parent, [path for path in files if path.suffix == ".ipynb"])
     crate = ROCrate(version=_VERSION)
     root, name = crate.root_dataset, f"A run of Tickdisk at scale {ran.plan.config.scale}"
     authors = _one([_author(crate, author) for author in citation.authors])
@@ -152,6 +153,8 @@ def _properties(path: Path) -> dict[str, str]:
 
 def _result(crate: ROCrate, results: Path, path: Path, **properties: Any) -> Entity:
     """Adds a file or a folder of the results."""
+    if not path.is_relative_to(results):
+        raise TickdiskError(f"{path} is not in the crate, which is the folder {results}; name results that are in it")
     place = str(path.relative_to(results))
     if path.is_dir():
         return _set(crate.add_dataset(dest_path=place), **{"name": place, **properties})
