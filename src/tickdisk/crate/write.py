@@ -1,7 +1,7 @@
 """Writes the metadata of a crate, whose folder is that of the results."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from rocrate.model import ContextEntity, Entity
 from rocrate.rocrate import ROCrate
 
-from tickdisk.citation import Author, read_citation
+from tickdisk.citation import Author, Citation, read_citation
 from tickdisk.crate.ran import Machine, Program, Ran, iso, read_run
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole, write_json
@@ -45,46 +45,65 @@ def write_crate(files: Sequence[Path], sources: Sequence[Path], data: Sequence[P
     `sources` are the files of the workflow, of which the first is the Snakefile, and `data` the files that it reads. Both are
     paths in the project's folder. The metadata are the same whenever they are written, because all times are from records.
     """
-    citation, ran = read_citation(), read_run(output.parent, [path for path in files if path.suffix == ".ipynb"])
+    results, citation = output.parent, read_citation()
+    ran = read_run(results, [path for path in files if path.suffix == ".ipynb"])
     crate = ROCrate(version=_VERSION)
-    root, name = crate.root_dataset, f"A run of Tickdisk at scale {ran.plan.config.scale}"
-    authors = _one([_author(crate, author) for author in citation.authors])
-    licence = _about(crate, f"https://spdx.org/licenses/{citation.license}", "CreativeWork", name=citation.license)
-    profiles = [_about(crate, place, "CreativeWork", name=title) for place, title in _PROFILES.items()]
-    _set(root, name=name, description=citation.abstract, keywords=", ".join(citation.keywords), author=authors)
-    _set(root, license=licence, datePublished=iso(ran.ended_unix_s), conformsTo=profiles)
-
-    shutil.rmtree(output.parent / _COPIES, ignore_errors=True)
-    first, *others = (_copy(output.parent, path) for path in sources)
-    workflow = crate.add_workflow(
-        dest_path=f"{_COPIES}/{sources[0]}", main=True, lang="snakemake", lang_version=version("snakemake"), properties=first
-    )
-    _set(workflow, name=citation.title, version=citation.version, url=citation.repository_code, author=authors, license=licence)
-    _set(workflow, conformsTo={"@id": _WORKFLOW}, softwareRequirements=[_program(crate, program) for program in ran.programs])
-    for path, properties in zip(sources[1:], others, strict=True):
-        crate.add_file(dest_path=f"{_COPIES}/{path}", properties=properties)
-
-    given = []
-    for path in data:
-        given.append(crate.add_file(dest_path=f"{_COPIES}/{path}", properties=_copy(output.parent, path)))
-        _parameter(crate, workflow, str(path), "File", given[-1])
-    for key, kind, value in _values(ran):
-        given.append(_about(crate, f"#value-{key}", "PropertyValue", name=key, value=value))
-        _parameter(crate, workflow, key, kind, given[-1])
+    _about_the_whole(crate, citation, ran)
+    shutil.rmtree(results / _COPIES, ignore_errors=True)
+    workflow = _workflow(crate, results, citation, ran, sources)
+    given = _given(crate, results, ran, data)
+    for name, (kind, value) in given.items():
+        value["exampleOfWork"] = crate.add_formal_parameter(name, kind, f"#parameter-{name}", properties={"workExample": value})
+        workflow.append_to("input", value["exampleOfWork"])
     machines = {machine: _machine(crate, number, machine) for number, machine in enumerate(ran.machines, 1)}
-    made = [_result(crate, output.parent, path) for path in sorted({*files})]
+    made = [_result(crate, results, path) for path in sorted({*files})]
     for cell in ran.cells:
         about = {"name": cell.title, "dateCreated": iso(cell.ended_unix_s), "locationCreated": machines[cell.machine]}
-        made.append(_result(crate, output.parent, output.parent / "runs" / cell.hash, **about))
-    if (readme := output.parent / "README.md").exists():
-        _result(crate, output.parent, readme, about=root)
-    action = crate.add_action(workflow, "#run", given, made, {"@type": "CreateAction", "name": name})
-    _set(action, description="`make paper` computed the results. The times are those of the first and the last recorded step.")
-    _set(action, startTime=iso(ran.started_unix_s), endTime=iso(ran.ended_unix_s), location=_one([*machines.values()]))
-    _set(action, actionStatus="http://schema.org/CompletedActionStatus")
-    _set(action, agent=_about(crate, "#operator", "Person", name="the person who ran it, whose name the run does not record"))
-    root["mentions"] = action
+        made.append(_result(crate, results, results / "runs" / cell.hash, **about))
+    run = crate.add_action(workflow, "#run", [value for _, value in given.values()], made)
+    _set(run, name=crate.name, startTime=iso(ran.started_unix_s), endTime=iso(ran.ended_unix_s))
+    _set(run, description="`make paper` computed the results. The times are those of the first and the last recorded step.")
+    _set(run, location=_one([*machines.values()]), actionStatus="http://schema.org/CompletedActionStatus")
+    _set(run, agent=_about(crate, "#operator", "Person", name="the person who ran it, whose name the run does not record"))
+    crate.root_dataset["mentions"] = run
+    if (readme := results / "README.md").exists():
+        _result(crate, results, readme, about=crate.root_dataset)
     write_json(output, crate.metadata.generate())
+
+
+def _about_the_whole(crate: ROCrate, citation: Citation, ran: Ran) -> None:
+    """Says what the crate is, who the authors are, and which profiles it follows."""
+    licence = _about(crate, f"https://spdx.org/licenses/{citation.license}", "CreativeWork", name=citation.license)
+    profiles = [_about(crate, place, "CreativeWork", name=title) for place, title in _PROFILES.items()]
+    authors = _one([_author(crate, author) for author in citation.authors])
+    _set(crate.root_dataset, name=f"A run of Tickdisk at scale {ran.plan.config.scale}", description=citation.abstract)
+    _set(crate.root_dataset, keywords=", ".join(citation.keywords), author=authors, license=licence, conformsTo=profiles)
+    _set(crate.root_dataset, datePublished=iso(ran.ended_unix_s))
+
+
+def _workflow(crate: ROCrate, results: Path, citation: Citation, ran: Ran, sources: Sequence[Path]) -> Entity:
+    """Copies the files of the workflow, and adds them and the programs that the workflow needs."""
+    first, *others = ((f"{_COPIES}/{path}", _copy(results, path)) for path in sources)
+    workflow = crate.add_workflow(
+        dest_path=first[0], main=True, lang="snakemake", lang_version=version("snakemake"), properties=first[1]
+    )
+    for place, properties in others:
+        crate.add_file(dest_path=place, properties=properties)
+    root, programs = crate.root_dataset, [_program(crate, program) for program in ran.programs]
+    _set(workflow, name=citation.title, version=citation.version, url=citation.repository_code, conformsTo={"@id": _WORKFLOW})
+    return _set(workflow, author=root["author"], license=root["license"], softwareRequirements=programs)
+
+
+def _given(crate: ROCrate, results: Path, ran: Ran, data: Sequence[Path]) -> dict[str, tuple[str, Entity]]:
+    """Copies the data that the workflow reads, and adds them and the parameters of the run: the type and the value by name."""
+    files = ((path, _copy(results, path)) for path in data)
+    given = {
+        str(path): ("File", crate.add_file(dest_path=f"{_COPIES}/{path}", properties=properties)) for path, properties in files
+    }
+    for name, kind in _PARAMETERS.items():
+        if (value := getattr(ran.plan.config, name)) is not None:
+            given[name] = kind, _about(crate, f"#value-{name}", "PropertyValue", name=name, value=value)
+    return given
 
 
 def _one(values: list[Entity]) -> Entity | list[Entity]:
@@ -95,7 +114,7 @@ def _one(values: list[Entity]) -> Entity | list[Entity]:
 def _set(entity: Entity, **properties: Any) -> Entity:
     """Gives an entity those of the properties that are not empty."""
     for key, value in properties.items():
-        if value:
+        if value or value == 0:
             entity[key] = value
     return entity
 
@@ -124,20 +143,6 @@ def _machine(crate: ROCrate, number: int, machine: Machine) -> Entity:
     identifier, kind = f"#machine-{number}", plain(machine.kind).items()
     facts = [_about(crate, f"{identifier}-{name}", "PropertyValue", name=name, value=value) for name, value in kind]
     return _about(crate, identifier, "Place", name=machine.node or f"machine {number}", additionalProperty=facts)
-
-
-def _values(ran: Ran) -> Iterator[tuple[str, str, str | int]]:
-    """Yields the name, the type and the value of each parameter of the run that has a value."""
-    for name, kind in _PARAMETERS.items():
-        if (value := getattr(ran.plan.config, name)) is not None:
-            yield name, kind, value
-
-
-def _parameter(crate: ROCrate, workflow: Entity, name: str, kind: str, value: Entity) -> None:
-    """Adds a parameter of the workflow, which had this value in the run."""
-    parameter = crate.add_formal_parameter(name, kind, f"#parameter-{name}", properties={"workExample": value})
-    value["exampleOfWork"] = parameter
-    workflow.append_to("input", parameter)
 
 
 def _copy(results: Path, source: Path) -> dict[str, str]:
