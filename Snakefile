@@ -127,16 +127,7 @@ rule all:
     default_target: True
     input:
         (
-            [
-                "results/paper.pdf",
-                "results/index.html",
-                "results/checked.json",
-                "results/comparison.json",
-                *EVIDENCE_FILES,
-                *NOTEBOOK_PRODUCTS,
-                "results/calibration/requests.parquet",
-                *sum(EVIDENCE.values(), []),
-            ]
+            [*RESULTS, "results/ro-crate-metadata.json"]
             if SWEEP is None
             else [f"{SWEEP}/{name}.html" for name in (*POINTS, "sweep")]
         ),

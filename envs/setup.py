@@ -35,6 +35,7 @@ PATH_FILE = BUILD / "path"
 TOOLCHAINS = BUILD / "toolchains.json"
 GO_TARGET = BUILD / "go-toolchain"
 JAVA_TARGET = BUILD / "jre"
+VALIDATOR_TARGET = BUILD / "validator"
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 UNUSED = ("rfc3987-syntax", "lark")
 COMMANDS = ("tickdisk", "snakemake", "papermill", "jupyter")
@@ -244,6 +245,19 @@ def python() -> str:
     return f"requirements.txt installed into {VENV.name}"
 
 
+def validator() -> str:
+    """Installs the validator of crates, which only tests need, into a folder of its own."""
+    wanted = files_digest(ENVS, ["validator.txt"])
+    if "--test" not in sys.argv:
+        return "only tests need it"
+    if stamps().get("validator") == wanted and VALIDATOR_TARGET.is_dir():
+        return "validator.txt is installed"
+    shutil.rmtree(VALIDATOR_TARGET, ignore_errors=True)
+    pip("validator", "--no-deps", "--target", VALIDATOR_TARGET, "-r", ENVS / "validator.txt")
+    stamp("validator", wanted)
+    return f"validator.txt installed into {VALIDATOR_TARGET.relative_to(ROOT)}"
+
+
 def pip(name: str, *arguments: str | Path, environment: Mapping[str, str] | None = None, hashes: bool = True) -> None:
     """Runs the environment's pip."""
     run(
@@ -443,7 +457,7 @@ def built_with(*names: str) -> tuple[Step, ...]:
 
 LANES: tuple[tuple[tuple[Step, ...], ...], ...] = (
     ((("system packages", system), ("Python environment", environment)),),
-    ((("Python packages", python), *built_with("maturin", "java")), built_with("cargo", "go")),
+    ((("Python packages", python), *built_with("maturin", "java"), ("crate validator", validator)), built_with("cargo", "go")),
     ((("toolchains", toolchains), ("commands", commands)),),
 )
 """Groups of lanes, one group after another. Lanes of a group run side by side, and the steps of a lane one after another."""

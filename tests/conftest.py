@@ -83,7 +83,7 @@ def small(values: dict[str, Any]) -> dict[str, Any]:
 
 def _project(folder: Path) -> Path:
     """Makes a folder with the project's workflow and a small configuration."""
-    for name in ("Snakefile", "workflow", "profiles", "data", "notebooks", "src/servers"):
+    for name in ("Snakefile", "CITATION.cff", "workflow", "profiles", "data", "notebooks", "src/servers"):
         source = ROOT / name
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)

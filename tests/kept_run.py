@@ -79,6 +79,7 @@ def unpack(folder: Path) -> None:
     """Makes a project's folder with the kept run in `results`."""
     for name in ("data", "notebooks"):
         (folder / name).symlink_to(ROOT / name)
+    shutil.copy(ROOT / "CITATION.cff", folder / "CITATION.cff")
     shutil.copytree(ROOT / "workflow", folder / "workflow")  # typst reads no file outside the project's folder
     unpacked = zstandard.ZstdDecompressor().decompress((KEPT / "run.tar.zst").read_bytes(), max_output_size=1 << 28)
     with tarfile.open(fileobj=io.BytesIO(unpacked)) as files:

@@ -337,5 +337,5 @@ def test_every_json_file_that_is_named_elsewhere_is_described() -> None:
     described = {Path(name).name for name in ENTRIES}
     named = set()
     for path in ("docs/architecture.md", "results/README.md"):
-        named |= set(re.findall(r"[\w/<>*]*?(\w+\.(?:json|jsonl|parquet))\b", (ROOT / path).read_text()))
+        named |= set(re.findall(r"[\w/<>*]*?([\w-]+\.(?:json|jsonl|parquet))\b", (ROOT / path).read_text()))
     assert named - described <= {"schema.json"}, named - described

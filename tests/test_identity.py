@@ -53,12 +53,14 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/blame/words.py": {"inside_tick.ipynb", "other_servers.ipynb"},
     "src/tickdisk/calibrate/measure.py": {"calibration"},
     "src/tickdisk/calibrate/fidelity.py": {"fidelity", "calibration.ipynb"},
-    "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"} | PAPER,
-    "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"} | PAPER,
+    "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"} | PAPER | {"crate"},
+    "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"} | PAPER | {"crate"},
     "src/tickdisk/characterise/times.py": {"inspect.ipynb"},
+    "src/tickdisk/citation.py": PAPER | {"crate"},
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare", "page"},
     "src/tickdisk/config/plan.py": OF_LIVES,  # for live cells: its outcome is in the cell
+    "src/tickdisk/crate/ran.py": {"crate"},
     "src/tickdisk/describe/markdown.py": set(),
     "src/tickdisk/device/daemon.py": DEVICE,  # a program of its own
     "src/tickdisk/device/up.py": DEVICE,
@@ -70,22 +72,27 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/formats/reading.py": OF_RAW,
     "src/tickdisk/formats/native_table.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/clock.py": LIVE | {"micro"} | OF_RAW,
-    "src/tickdisk/foundation/errors.py": EVERYWHERE,
-    "src/tickdisk/foundation/files.py": EVERYWHERE,
-    "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK | PAPER,
+    "src/tickdisk/foundation/errors.py": EVERYWHERE | {"crate"},
+    "src/tickdisk/foundation/files.py": EVERYWHERE | {"crate"},
+    "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK | PAPER | {"crate"},
     "src/tickdisk/foundation/machine.py": DEVICE,
     "src/tickdisk/foundation/memory.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
-    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb", "sweep"} | NETWORK | OF_SERVERS | {"world"} | PAPER,
-    "src/tickdisk/foundation/record.py": EVERYWHERE,
+    "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb", "sweep"}
+    | NETWORK
+    | OF_SERVERS
+    | {"world"}
+    | PAPER
+    | {"crate"},
+    "src/tickdisk/foundation/record.py": EVERYWHERE | {"crate"},
     "src/tickdisk/foundation/table.py": LIVE | {"disk", "micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
     "src/tickdisk/foundation/temporary.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
     "src/tickdisk/foundation/waiting.py": CAPTURED
     | {"micro", "inside_tick.ipynb", "operations.ipynb", "other_servers.ipynb", "predictions.ipynb"}
     | OF_RAW,
-    "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER,
+    "src/tickdisk/foundation/yaml_file.py": DEVICE | {"sweep"} | NOTEBOOKS | PAPER | {"crate"},
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/player/explore.py": LIVE,

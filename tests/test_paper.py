@@ -16,6 +16,7 @@ from records_of import plan_of
 from tickdisk.compare import KeptStudy, Reference, compare, load
 from tickdisk.config import load_config
 from tickdisk.foundation import record
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.project import write_plan
 from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
@@ -32,6 +33,7 @@ PROSE = sorted((TEMPLATES / "sections").glob("*.typ"))
 def written(folder: Path, evidence: Evidence) -> Path:
     """Writes a project folder whose results are this evidence; returns the template."""
     shutil.copytree(TEMPLATES, folder / "workflow/paper")
+    shutil.copy(ROOT / "CITATION.cff", folder / "CITATION.cff")
     results = folder / "results"
     setup = Statement("setup")
     setup.word("scale", "paper", source="plan", note="the published experiments")
@@ -61,6 +63,19 @@ def test_the_paper_is_set_whatever_came_out(
     found = publish.extent(template)
     assert 0 < found.body_pages <= publish.BODY_PAGES
     assert found.figures <= publish.FIGURES
+
+
+def test_the_paper_has_the_authors_of_the_citation_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = written(tmp_path, evidence_of())
+    monkeypatch.chdir(tmp_path)
+    people = "authors: [{given-names: Ada, family-names: Love}, {name: The Others}]"
+    cited = re.sub(r"authors:\n  - .*", people, (ROOT / "CITATION.cff").read_text())
+    Path("CITATION.cff").write_text(cited)
+    set_paper(template, Path("results/paper.pdf"))
+    assert b"Ada Love and The Others" in Path("results/paper.pdf").read_bytes()
+    Path("CITATION.cff").write_text(cited.replace(people, ""))
+    with pytest.raises(TickdiskError, match=r"^CITATION\.cff: key authors is missing; correct it as"):
+        set_paper(template, Path("results/paper.pdf"))
 
 
 def test_what_a_run_leaves_out_stands_there_as_our_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,7 @@ NOTEBOOK_PRODUCTS = (
     "switchback/figures",
 )
 RERUN_TRIGGERS = ("mtime", "code", "params", "input", "software-env")
+PAGES = ("collect", "compare", "paper", "page", "check", "crate")
 STATED = ("facts.json", "claims.json", "figures.json", "answers.json", "missing.json")
 
 
@@ -114,10 +115,10 @@ def test_measured_data_come_back(folder: Path) -> None:
 
 
 def test_what_is_stated_and_set_comes_back(folder: Path) -> None:
-    for product in (*STATED, "comparison.json", "paper.pdf", "index.html", "checked.json"):
+    for product in (*STATED, "comparison.json", "paper.pdf", "index.html", "checked.json", "ro-crate-metadata.json"):
         (folder / "results" / product).unlink()
     jobs = planned(folder)
-    assert {rule: jobs[rule] for rule in jobs} == dict.fromkeys(("collect", "compare", "paper", "page", "check", "all"), 1)
+    assert {rule: jobs[rule] for rule in jobs} == dict.fromkeys((*PAGES, "all"), 1)
 
 
 def test_files_that_are_only_newer_or_saved_by_a_spreadsheet_run_nothing(folder: Path) -> None:
@@ -404,7 +405,7 @@ STAND_IN = (
     '"begin=$(date +%s%N); sleep 0.{seconds}; for each in {{output}}; do case $each in (*/figures) mkdir -p $each;;'
     ' (*) echo > $each;; esac; done; echo $begin $(date +%s%N) {{rule}} {{threads}} >> jobs.log"'
 )
-NOT_MEASURED = {"notebook", "collect", "compare", "paper", "page", "check", "sweep_point", "sweep_whole"}
+NOT_MEASURED = {"notebook", *PAGES, "sweep_point", "sweep_whole"}
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,13 @@ rule paper:
         evidence=EVIDENCE_FILES,
         comparison="results/comparison.json",
         template=PAPER_SOURCES,
+        citation="CITATION.cff",
     output:
         "results/paper.pdf",
     log:
         "results/logs/paper.log",
     params:
-        template=[file_digest(part) for part in PAPER_SOURCES],
+        template=[file_digest(part) for part in [*PAPER_SOURCES, Path("CITATION.cff")]],
         asked=PROJECT.asked_digest("paper"),
         computing=PROJECT.computing("paper"),
     shell:
@@ -103,3 +104,56 @@ rule check:
         computing=PROJECT.computing("check"),
     shell:
         "tickdisk check --output {output} 2>&1 | tee {log}"
+
+
+# The results are described as a crate, of which copies of these files are a part.
+RESULTS = [
+    "results/paper.pdf",
+    "results/index.html",
+    "results/checked.json",
+    "results/comparison.json",
+    *EVIDENCE_FILES,
+    *NOTEBOOK_PRODUCTS,
+    "results/calibration/requests.parquet",
+    *sum(EVIDENCE.values(), []),
+]
+CRATED = dict(
+    source=[
+        Path("Snakefile"),
+        Path("CITATION.cff"),
+        *sorted(Path("workflow/rules").glob("*.smk")),
+    ],
+    data=[
+        *map(Path, ("workflow/config/config.yaml", "workflow/config/experiments.tsv")),
+        *sorted(Path("data").glob("*.yaml")),
+        *sorted({Path(path) for path in RESULTS if path.startswith("data/")}),
+    ],
+)
+
+
+rule crate:
+    input:
+        RESULTS,
+        **CRATED,
+    output:
+        "results/ro-crate-metadata.json",
+    log:
+        "results/logs/crate.log",
+    params:
+        computing=PROJECT.computing("crate"),
+        plan=PROJECT.plan_digest,
+        # What the configuration says is in the plan, so that its form does not count.
+        digests=[
+            file_digest(path)
+            for path in sum(CRATED.values(), [])
+            if not path.is_relative_to("workflow/config")
+        ],
+        copied=[f"--{kind} {path}" for kind, paths in CRATED.items() for path in paths],
+        # The folders of cells are known from the plan.
+        files=[
+            path
+            for path in dict.fromkeys(RESULTS)
+            if path.startswith("results/") and not path.startswith("results/runs/")
+        ],
+    shell:
+        "tickdisk crate {params.files} {params.copied} --output {output} > {log} 2>&1"

@@ -355,6 +355,22 @@ def check(output: _Output = Path("results/checked.json")) -> None:
         say(line)
 
 
+def crate(
+    files: Annotated[list[Path], typer.Argument(help="Results of the run, beside the output. The plan's cells are added.")],
+    source: Annotated[list[Path], typer.Option(help="A file of the workflow, the Snakefile first; can be repeated.")],
+    data: Annotated[list[Path], typer.Option(help="A file that the workflow reads; can be repeated.")],
+    output: _Output = Path("results/ro-crate-metadata.json"),
+) -> None:
+    """Describes a run as an RO-Crate: what it read and made, when, on which machines, and with which programs.
+
+    The folder of the output becomes the crate. Copies of the workflow's files and of the data go to its folder `source`.
+    """
+    from tickdisk.crate import write_crate
+
+    check_output(output)
+    write_crate(files, source, data, output)
+
+
 def schema() -> None:
     """Writes workflow/config/schema.json, which describes every key of the configuration, from the types in the code."""
     from tickdisk.config import SCHEMA_PATH
@@ -365,6 +381,6 @@ def schema() -> None:
 
 COMMANDS = (
     *(plan, world, calibrate, fidelity, micro, profile_disk, run, replay_study),
-    *(collect, publish, paper, page, check, schema),
+    *(collect, publish, paper, page, check, crate, schema),
 )
 """The commands in the order in which a run calls them."""

@@ -95,8 +95,13 @@ SECTION = Section(
         ),
         Entry(
             "results/checked.json",
-            "This file is written last, when the results were found to be whole.",
+            "This file is written when the results were found to be whole.",
             tuple(blocks_of(Checked)),
+        ),
+        Entry(
+            "results/ro-crate-metadata.json",
+            "This file describes the run as an RO-Crate, in JSON-LD. Its form is that of the profile Workflow Run Crate 0.5.",
+            (),
         ),
         Entry(
             "data/reference/SCALE/about.json",

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import typst
 
+from tickdisk.citation import read_citation
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import whole
+from tickdisk.foundation.numbers import joined_list
 from tickdisk.project import read_plan
 from tickdisk.report.answers import ANSWERS, Asked, answer
 from tickdisk.report.evidence import Evidence
@@ -61,12 +63,14 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
 def set_paper(template: Path, output: Path) -> None:
     """Sets the paper as a PDF from the merged results and the figures. Only the fonts that come with typst are used.
 
-    The template reads files relative to the current folder, which must be the project's. Raises TickdiskError if typst cannot set
-    the paper, for example because no study states a fact that the template asks for.
+    The template reads files relative to the current folder, which must be the project's, and is given the names of the authors.
+    Raises TickdiskError if CITATION.cff does not name them, or if typst cannot set the paper, for example because no study states
+    a fact that the template asks for.
     """
+    given = {"authors": joined_list([author.full_name for author in read_citation().authors])}
     with whole(output) as partial:
         try:
-            typst.compile(str(template), output=str(partial), root=".", format="pdf", ignore_system_fonts=True)
+            typst.compile(str(template), output=str(partial), root=".", format="pdf", ignore_system_fonts=True, sys_inputs=given)
         except (typst.TypstError, RuntimeError) as error:  # the second is of paths that typst cannot use
             raise TickdiskError(f"{template}: {error}; correct the template or state the fact it asks for") from error
 
