@@ -204,6 +204,7 @@ NETCODE = StudyEntry(
     ),
     stated={"runs": "lives", "blocks": "blocks", "steady_s": "s"},
     compares=("switchback",),
+    rights=("networks",),
     lives_apart=_netcode_lives,
 )
 CALIBRATION = StudyEntry(
@@ -221,6 +222,7 @@ CALIBRATION = StudyEntry(
         "paper_fidelity",
         "Deviation of realised latency from the model, over queue depth",
     ),
+    rights=("devices",),
 )
 REPLAY = StudyEntry(
     "replay",
@@ -270,4 +272,5 @@ STORE = StudyEntry(
         "What each method adds to the ticks of a game",
     ),
     stated={"rows": "rows", "tick_hz": "Hz", "lives": "lives"},
+    rights=("devices",),
 )
