@@ -97,7 +97,7 @@ def _right(machine: Machine, right: Right) -> Check:
         return Check(right.name, "ok", "given")
     kind = container_of(machine)
     if kind in _RUN:
-        return Check(right.name, "limited", f"{right.without}; {' '.join(right.arguments)} gives it", arguments=right.arguments)
+        return Check(right.name, "limited", f"{right.without}; `{' '.join(right.arguments)}` gives it", arguments=right.arguments)
     untried = "how Apptainer gives it was not tried"
     return Check(right.name, "limited", f"{right.without}; {right.elsewhere if kind is None else untried}")
 

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 from tickdisk.doctor.checks import Check
-from tickdisk.foundation.rights import PRIVILEGED
+from tickdisk.foundation.rights import PRIVILEGED, RIGHTS
 
 _WORDS = {"ok": "ok", "limited": "limited", "missing": "MISSING"}
 _NARROWEST = 60
@@ -17,7 +17,10 @@ def render(checks: Sequence[Check], columns: int | None = None) -> str:
     """
     packages = sorted({package for check in checks for package in check.packages})
     missing = [check.name for check in checks if check.state == "missing"]
-    verdict = f"`make paper` cannot run here: {', '.join(missing)}" if missing else "`make paper` can run here"
+    needed = {right.name for right in RIGHTS if right.needed_by is not None}
+    lost = [check.name for check in checks if check.state == "limited" and check.name in needed]
+    without = f", without what needs {', '.join(lost)}" if lost else ""
+    verdict = f"`make paper` cannot run here: {', '.join(missing)}" if missing else f"`make paper` can run here{without}"
     rows = [(f"{_WORDS[check.state]:8} {check.name:14} ", check.detail) for check in checks]
     rows += [("for the rest: ", f"apt-get install {' '.join(packages)}")] if packages else []
     rows += [("for all rights: ", f"podman run {' '.join(arguments)}")] if (arguments := _joined(checks)) else []
