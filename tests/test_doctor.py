@@ -27,6 +27,7 @@ FILES = {
     "dev/fuse": "",
     "dev/loop-control": "",
     "dev/loop0": "",
+    "sys/block/loop0/size": "0",
     "dev/net/tun": "",
     "dev/cpu_dma_latency": "",
     "sys/kernel/btf/vmlinux": "",
@@ -165,6 +166,12 @@ def test_only_containers_that_take_arguments_are_told_them(
     limited = [check for check in examine(without_rights) if check.state != "ok"]
     assert {bool(check.arguments) for check in limited} == {takes_arguments}
     assert ("modprobe fuse" in render(limited), "not tried" in render(limited)) == (mark is None, mark == ".singularity.d")
+
+
+def test_an_argument_that_was_given_in_vain_is_not_named_again(without_rights: Machine) -> None:
+    (without_rights.root / "proc/self/status").write_text(FILES["proc/self/status"])
+    found = by_name(without_rights)["real time"]
+    assert (found.state, found.arguments, "cpu.rt_runtime_us" in found.detail) == ("limited", (), True)
 
 
 def test_rights_are_asked_of_root_only(without_rights: Machine) -> None:

@@ -96,10 +96,10 @@ def _right(machine: Machine, right: Right) -> Check:
     if right.given(machine):
         return Check(right.name, "ok", "given")
     kind = container_of(machine)
-    if kind in _RUN:
+    if kind in _RUN and right.could_be_given(machine):
         return Check(right.name, "limited", f"{right.without}; `{' '.join(right.arguments)}` gives it", arguments=right.arguments)
     untried = "how Apptainer gives it was not tried"
-    return Check(right.name, "limited", f"{right.without}; {right.elsewhere if kind is None else untried}")
+    return Check(right.name, "limited", f"{right.without}; {untried if kind == 'apptainer' else right.elsewhere}")
 
 
 def _programs(machine: Machine) -> Iterator[Check]:

@@ -14,7 +14,7 @@ _SYSTEM_FOLDERS = ("usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sb
 """The system's folders of programs. Often sbin (mkfs, losetup) and games (Debian's game servers) are not on PATH."""
 _ANSWER_S = 10.0
 """Time in s after which a tool that does not answer is given up."""
-_CAPABILITIES = {"IPC_LOCK": 14, "SYS_ADMIN": 21}
+_CAPABILITIES = {"NET_ADMIN": 12, "IPC_LOCK": 14, "SYS_ADMIN": 21, "SYS_NICE": 23}
 """Numbers of capabilities, which are bits in /proc/self/status."""
 
 
@@ -53,13 +53,13 @@ class Machine:
         """Returns whether there is a file or folder at `path`, relative to the root folder."""
         return (self.root / path).exists()
 
-    def opens(self, path: str) -> bool:
+    def opens(self, path: str, mode: int = os.O_RDWR) -> bool:
         """Returns whether this process can open the device at `path`, relative to the root folder, for reading and writing.
 
-        In a container a device may be there that no process, not even root's, can open.
+        Another `mode` is os.O_RDONLY. In a container a device may be there that no process, not even root's, can open.
         """
         try:
-            os.close(os.open(self.root / path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK))
+            os.close(os.open(self.root / path, mode | os.O_CLOEXEC | os.O_NONBLOCK))
         except OSError:
             return False
         return True
@@ -69,8 +69,8 @@ class Machine:
         return os.access(self.root / path, os.W_OK)
 
     def names(self, folder: str, pattern: str) -> list[str]:
-        """Returns the paths in a folder whose names match a pattern, relative to the root folder as `folder` is."""
-        return sorted(str(path.relative_to(self.root)) for path in (self.root / folder).glob(pattern))
+        """Returns the names in a folder that match a pattern. The folder is relative to the root folder."""
+        return sorted(path.name for path in (self.root / folder).glob(pattern))
 
     def is_capable(self, capability: str) -> bool:
         """Returns whether this process has a capability of root, one of `_CAPABILITIES`. In a container root often has not."""

@@ -3,6 +3,7 @@
 `doctor` shows them, and the workflow leaves out the studies that need a right which root does not have here.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +15,9 @@ Need = Literal["devices", "captures", "networks"]
 ContainerKind = Literal["podman", "docker", "apptainer"]
 PRIVILEGED = "--privileged"
 _SYS_ADMIN, _IPC_LOCK = "SYS_ADMIN", "IPC_LOCK"
-_OWN_MOUNT = ("unshare", "--mount", "mount", "-t", "tmpfs", "tickdisk", "/tmp")  # noqa: S108 - nobody else sees it
+# Nobody else sees the mount, because /sys is made private before. In a chroot the root cannot be made private.
+_PRIVATE = ("unshare", "--mount", "--propagation", "unchanged", "sh", "-ec")
+_OWN_MOUNT = (*_PRIVATE, "mount --make-rprivate /sys; mount -t tmpfs tickdisk /sys")
 _OWN_NETWORK = ("unshare", "--net", "sh", "-ec", "ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6")
 
 
@@ -34,9 +37,18 @@ class Right:
     needed_by: Need | None = None
     """Kind of studies that cannot run without it, or None if all can."""
 
+    def could_be_given(self, machine: Machine) -> bool:
+        """Returns whether the arguments would give root anything that it does not have. Otherwise something else forbids it."""
+        capabilities = [words[1] for argument in self.arguments if (words := argument.split())[0] == "--cap-add"]
+        return len(capabilities) < len(self.arguments) or not all(map(machine.is_capable, capabilities))
+
 
 def _loops(machine: Machine) -> bool:
-    return machine.opens("dev/loop-control") and any(map(machine.opens, machine.names("dev", "loop[0-9]*")))
+    """Tries the devices that the kernel has. A container has no files for them, and gets none for those that come later."""
+    devices = machine.names("sys/block", "loop*")
+    return machine.opens("dev/loop-control") and (
+        not devices or any(machine.opens(f"dev/{name}", os.O_RDONLY) for name in devices)
+    )
 
 
 def _captures(machine: Machine) -> bool:
@@ -136,5 +148,7 @@ def lacking(machine: Machine) -> dict[Need, str]:
     found: dict[Need, str] = {}
     for right in RIGHTS if machine.user == 0 else ():
         if right.needed_by is not None and not right.given(machine):
-            found.setdefault(right.needed_by, f"{right.without} without {right.name}; `tickdisk doctor` says how to get it")
+            found.setdefault(
+                right.needed_by, f"{right.without}, because root has no {right.name} here; `tickdisk doctor` says more"
+            )
     return found

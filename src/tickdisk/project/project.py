@@ -314,7 +314,9 @@ def unable(arms: Sequence[Arm], lacks: Mapping[Need, str]) -> dict[str, str]:
             own |= {"devices", "captures"} if name in captured else {"devices"}
         return own.union(study.rights, *map(needs, {*study.needs, *study.compares} - {name}))
 
-    return {name: lacks[need] for name in STUDIES for need in lacks if need in needs(name)}
+    return {
+        name: next(why for need, why in lacks.items() if need in needs(name)) for name in STUDIES if needs(name) & lacks.keys()
+    }
 
 
 def _of_real_disk(arms: Sequence[Arm]) -> dict[str, device.DeviceModel]:
