@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from tickdisk import device, project
-from tickdisk.foundation import host
+from tickdisk.foundation import host, rights
 from tickdisk.config import CONFIG_PATH, file_digest
 from tickdisk.foundation.errors import TickdiskError, exit_with_message
+from tickdisk.foundation.machine import Machine
 from tickdisk.foundation.record import plain
 from tickdisk.foundation.yaml_file import read_yaml
 from tickdisk.experiment import EXPERIMENTS, STUDIES
@@ -21,10 +22,6 @@ with exit_with_message():
 
 
 configfile: "workflow/config/config.yaml"
-
-
-# The image is built from envs/Containerfile. Snakemake uses it only with `--software-deployment-method apptainer`.
-container: "build/tickdisk.sif"
 
 
 # The profile for a cluster says on how many nodes steps run at the same time. Without a number they run on this machine.
@@ -46,7 +43,12 @@ with exit_with_message():
         table = project.read_points(SWEEP / project.POINTS)
         POINTS = {point.name: PROJECT.at(point) for point in table}
         WHOLE, PLAN = PROJECT.at(*table), SWEEP / "plan.json"
-    CELLS, SCALE, LEFT_OUT = PROJECT.cells, PROJECT.config.chosen, PROJECT.left_out
+    CELLS, SCALE = PROJECT.cells, PROJECT.config.chosen
+    # On a cluster, the machine on which the workflow is planned measures nothing.
+    LACKS = rights.lacking(Machine()) if NODES is None else {}
+    LEFT_OUT = PROJECT.left_out_here(LACKS)
+    if SWEEP is None and not STUDIES.keys() - LEFT_OUT.keys():
+        raise TickdiskError(f"no study can run here: {next(iter(LACKS.values()), '')}")
     SERVERS = list(PROJECT.identity.servers)  # The first is the server of the studies.
     if workflow.is_main_process:
         cores = workflow.resource_settings.cores
@@ -85,6 +87,9 @@ onstart:
             print(f"left by an earlier run, removed: {line}")
         for name, reason in PROJECT.missing_servers.items():
             print(f"{name} does not take part: {reason}")
+        for reason in LACKS.values():
+            names = [name for name, why in LEFT_OUT.items() if why == reason]
+            print(f"the paper comes without {', '.join(names)}: {reason}")
         for kept in project.kept(PROJECT.plan, Path("results/runs")):
             print(kept.sentence(Path("results/runs")))
         if SWEEP is None and not Path("results/store/calibrated.json").exists():

@@ -1,6 +1,7 @@
 """The doctor looks at machines that a test describes in a folder."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tickdisk.calibrate import Calibration, DeviceResult, Reason
 from tickdisk.cli.doctor import doctor
 from tickdisk.doctor import Check, Machine, backend_check, checks, examine, load_check, render, tier_checks
 from tickdisk.foundation import host
+from tickdisk.foundation.rights import RIGHTS, lacking
 from tickdisk.server import SERVERS
 
 FILES = {
@@ -19,13 +21,17 @@ FILES = {
     "proc/meminfo": "MemTotal:       8388608 kB\nMemFree: 1 kB\n",
     "proc/sys/kernel/osrelease": "6.1.0-test\n",
     "proc/self/mounts": "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
+    "proc/self/status": "Name:\tpython\nCapEff:\t000001fffeffffff\n",
     "proc/filesystems": "nodev\tproc\n\text4\n\txfs\n\tbtrfs\n",
     "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
     "dev/fuse": "",
     "dev/loop-control": "",
+    "dev/loop0": "",
+    "sys/block/loop0/size": "0",
     "dev/net/tun": "",
     "dev/cpu_dma_latency": "",
     "sys/kernel/btf/vmlinux": "",
+    "sys/fs/cgroup/cgroup.procs": "",
     "sys/class/zram-control/hot_add": "",
     "sys/kernel/config/nullb/features": "",
     "usr/share/games/minetest/games/minetest_game": "",
@@ -51,6 +57,7 @@ TOOLS = {
     "ethtool": "6.1",
     "nsenter": "2.38.1",
     "unshare": "2.38.1",
+    "chrt": "2.38.1",
 }
 
 
@@ -74,6 +81,7 @@ def by_name(machine: Machine) -> dict[str, Check]:
 def test_a_complete_machine_is_in_order(machine: Machine) -> None:
     checks = by_name(machine)
     assert {check.state for check in checks.values()} == {"ok"}
+    assert not lacking(machine)
     assert checks["machine"].detail == "2 cores, 8.0 GiB memory, Linux 6.1.0-test, Debian GNU/Linux 12 (bookworm)"
     assert checks["fio"].detail == "3.33"
     assert checks["toolchains"].detail == "go 1.24.1, cargo 1.96.0"
@@ -83,8 +91,11 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("lost", "name", "state", "packages"),
     [
-        ("dev/fuse", "/dev/fuse", "missing", ()),
-        ("dev/loop-control", "loop devices", "missing", ()),
+        ("dev/fuse", "/dev/fuse", "limited", ()),
+        ("dev/loop-control", "loop devices", "limited", ()),
+        ("dev/loop0", "loop devices", "limited", ()),
+        ("dev/cpu_dma_latency", "idle cores", "limited", ()),
+        ("usr/bin/chrt", "real time", "limited", ()),
         ("usr/bin/fio", "fio", "missing", ("fio",)),
         ("usr/bin/minetestserver", "Luanti server", "missing", ("minetest-server", "minetest-data")),
         ("usr/share/games/minetest/games/minetest_game", "Luanti server", "missing", ("minetest-server", "minetest-data")),
@@ -93,13 +104,14 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
         ("home/build/tickdisk-players", "players", "missing", ()),
         ("home/build/tickdisk-dragonfly", "Dragonfly server", "limited", ()),
         ("home/build/tickdisk-netcode", "network stacks", "missing", ()),
-        ("dev/net/tun", "network stacks", "missing", ()),
+        ("dev/net/tun", "networks", "limited", ()),
         ("usr/bin/ethtool", "network stacks", "missing", ("ethtool",)),
         ("home/src/tickdisk/_native.abi3.so", "native module", "missing", ()),
         ("usr/bin/strace", "tracing", "limited", ("strace",)),
         ("usr/bin/bpftrace", "tracing", "missing", ("bpftrace",)),
         ("sys/kernel/btf/vmlinux", "tracing", "missing", ()),
-        ("proc/self/mounts", "tracing", "missing", ()),
+        ("proc/self/status", "BPF", "limited", ()),
+        ("proc/self/mounts", "cgroup v2", "limited", ()),
         ("usr/bin/go", "toolchains", "limited", ()),
         ("usr/bin/qemu-system-x86_64", "guest", "limited", ("qemu-system-x86",)),
         ("usr/lib/postgresql/15/bin/postgres", "PostgreSQL", "limited", ("postgresql",)),
@@ -109,11 +121,63 @@ def test_what_is_lost_is_the_only_thing_reported(
     machine: Machine, lost: str, name: str, state: str, packages: tuple[str, ...]
 ) -> None:
     (machine.root / lost).unlink()
+    if lost == "proc/self/status":
+        (machine.root / lost).write_text("CapEff:\t00000000802405fb\n")
     troubled = [check for check in examine(machine) if check.state != "ok"]
     assert [(check.name, check.state, check.packages) for check in troubled] == [(name, state, packages)]
     screen = render(troubled)
     assert ("cannot run here: " + name in screen) == (state == "missing")
     assert not packages or f"apt-get install {' '.join(sorted(packages))}" in screen
+
+
+@pytest.fixture
+def without_rights(machine: Machine) -> Machine:
+    """The machine as root sees it in a container of podman without arguments."""
+    for name in ("fuse", "loop-control", "loop0", "cpu_dma_latency", "net/tun"):
+        (machine.root / "dev" / name).unlink()
+    for name in ("unshare", "chrt"):
+        (machine.root / "usr/bin" / name).write_text("#!/bin/sh\nexit 1\n")
+    (machine.root / "proc/self/status").write_text("CapEff:\t00000000800405fb\n")
+    (machine.root / "proc/self/mounts").write_text("proc /proc proc rw 0 0\n")
+    (machine.root / "run").mkdir()
+    (machine.root / "run/.containerenv").touch()
+    return machine
+
+
+def test_a_container_without_rights_is_told_the_arguments(without_rights: Machine) -> None:
+    limited = [check for check in examine(without_rights) if check.state != "ok"]
+    assert {check.name: check.arguments for check in limited} == {right.name: right.arguments for right in RIGHTS}
+    assert all(" ".join(check.arguments) in check.detail for check in limited)
+    *_, given, verdict = render(limited).splitlines()
+    assert given == "for all rights: podman run --privileged -v /dev:/dev -v /sys/fs/cgroup:/sys/fs/cgroup"
+    assert verdict == "`make paper` can run here, without what needs mounts, /dev/fuse, networks, BPF, cgroup v2"
+    assert "--cap-add SYS_NICE" in render([check for check in limited if check.name == "real time"])
+    assert set(lacking(without_rights)) == {"devices", "networks", "captures"}
+    assert "root may not mount here" in backend_check(without_rights).detail
+
+
+@pytest.mark.parametrize(("mark", "takes_arguments"), [(".dockerenv", True), (".singularity.d", False), (None, False)])
+def test_only_containers_that_take_arguments_are_told_them(
+    without_rights: Machine, mark: str | None, takes_arguments: bool
+) -> None:
+    (without_rights.root / "run/.containerenv").unlink()
+    if mark is not None:
+        (without_rights.root / mark).touch()
+    limited = [check for check in examine(without_rights) if check.state != "ok"]
+    assert {bool(check.arguments) for check in limited} == {takes_arguments}
+    assert ("modprobe fuse" in render(limited), "not tried" in render(limited)) == (mark is None, mark == ".singularity.d")
+
+
+def test_an_argument_that_was_given_in_vain_is_not_named_again(without_rights: Machine) -> None:
+    (without_rights.root / "proc/self/status").write_text(FILES["proc/self/status"])
+    found = by_name(without_rights)["real time"]
+    assert (found.state, found.arguments, "cpu.rt_runtime_us" in found.detail) == ("limited", (), True)
+
+
+def test_rights_are_asked_of_root_only(without_rights: Machine) -> None:
+    other = replace(without_rights, user=1000)
+    assert not lacking(other)
+    assert not {right.name for right in RIGHTS} & by_name(other).keys()
 
 
 def test_little_room_in_memory_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,8 +230,8 @@ def test_file_systems_may_be_modules(machine: Machine, monkeypatch: pytest.Monke
     ("lost", "state", "said"),
     [
         (None, "ok", "fuse runs unless another is named; tree works; zram works; null_blk works"),
-        ("dev/loop-control", "limited", "tree runs unless another is named; fuse does not: there is no /dev/loop-control"),
-        ("dev/fuse", "missing", "simulated runs unless another is named; fuse does not: there is no /dev/fuse"),
+        ("dev/loop-control", "limited", "tree runs unless another is named; fuse does not: /dev/loop-control cannot be opened"),
+        ("dev/fuse", "limited", "simulated runs unless another is named; fuse does not: /dev/fuse cannot be opened"),
         ("sys/class/zram-control/hot_add", "ok", "zram does not: there is no /sys/class/zram-control"),
         ("sys/kernel/config/nullb/features", "ok", "null_blk does not: this kernel has no null_blk"),
     ],

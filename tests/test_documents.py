@@ -18,6 +18,7 @@ from typer.main import get_command
 
 from tickdisk.cli import app
 from tickdisk.foundation import record
+from tickdisk.foundation.rights import RIGHTS
 from tickdisk.project import KeptPlan
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
@@ -184,6 +185,11 @@ def test_the_tests_find_commands_to_check() -> None:
     assert len(shown("tickdisk")) > 20
     assert len(mentioned("tickdisk")) > 10
     assert len([block for document in DOCUMENTS for block in blocks(document, RUN_HERE)]) > 3
+
+
+def test_the_rights_of_a_container_are_those_that_doctor_tries() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `(--?\w[^|`]*)` \|$", read(Path("docs/reproduce.md")), re.MULTILINE)
+    assert rows == [(right.name, right.without, " ".join(right.arguments)) for right in RIGHTS]
 
 
 def test_what_is_cited_is_this_version() -> None:

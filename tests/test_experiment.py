@@ -10,7 +10,8 @@ from tickdisk.config import arms_of_run, load_arms, load_config, plan
 from tickdisk.config.plan import generators
 from tickdisk.device import NO_DELAY
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
-from tickdisk.project import Project
+from tickdisk.foundation.rights import Need
+from tickdisk.project import Project, unable
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -74,3 +75,20 @@ def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: 
     assert [name for name in project.left_out if not STUDIES[name].runs_alone] == left_out
     if "replay" in left_out:
         assert project.left_out["replay"] == "it needs accesses, of which the table of experiments has no arm"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "remaining"),
+    [
+        ({"devices": "no mounts", "captures": "no BPF", "networks": "no tun"}, {"pools", "checkpoint"}),
+        (
+            {"captures": "no BPF", "networks": "no tun"},
+            {"switchback", "join_burst", "pools", "calibration", "checkpoint", "store", "changes", "twin"},
+        ),
+        ({}, set(STUDIES)),
+    ],
+)
+def test_studies_that_need_a_right_which_root_lacks_are_left_out(lacks: dict[Need, str], remaining: set[str]) -> None:
+    left_out = unable(load_arms(), lacks)
+    assert STUDIES.keys() - left_out.keys() == remaining
+    assert left_out.get("replay") == next(iter(lacks.values()), None)

@@ -131,6 +131,8 @@ def test_conda_and_container_agree_with_the_lists(setup: ModuleType) -> None:
         "everything else is the set-up's business"
     )
     assert "\nRUN make setup\n" in recipe
+    assert re.search(r"^ARG BASE=\S+:bookworm-\d{8}$", recipe, re.MULTILINE)
+    assert re.search(r"^ARG SNAPSHOT=\d{8}T\d{6}Z$", recipe, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,14 @@ def previous_cell(wildcards):
     return ancient(manifests[position - 1]) if position else []
 
 
+# Where no device can be emulated, nothing is calibrated.
+CALIBRATED = (
+    ["results/calibration.json", "results/calibration/requests.parquet"]
+    if "devices" not in LACKS
+    else []
+)
+
+
 # The studies that do not run, as options of the commands that make the paper.
 LEFT_OUT_OPTIONS = [
     f"--left-out {shlex.quote(f'{name}={reason}')}" for name, reason in LEFT_OUT.items()

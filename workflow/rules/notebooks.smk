@@ -30,7 +30,7 @@ rule notebook:
     input:
         notebook="notebooks/{notebook}.ipynb",
         plan=ancient("results/plan.json"),
-        calibration="results/calibration.json",
+        calibration=CALIBRATED[:1],
         evidence=lambda wildcards: EVIDENCE[wildcards.notebook],
     output:
         notebook="results/notebooks/{notebook}.ipynb",

@@ -114,7 +114,7 @@ RESULTS = [
     "results/comparison.json",
     *EVIDENCE_FILES,
     *NOTEBOOK_PRODUCTS,
-    "results/calibration/requests.parquet",
+    *CALIBRATED[1:],
     *sum(EVIDENCE.values(), []),
 ]
 CRATED = dict(

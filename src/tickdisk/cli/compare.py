@@ -82,7 +82,10 @@ def reference(results: Annotated[Path, typer.Option(help="Folder of the results.
     its disk. An older reference of the same name is replaced. It needs a checkout without changes that are not committed.
     """
     from tickdisk import compare as room
-    from tickdisk.project import left_out, read_plan
+    from tickdisk.foundation.machine import Machine
+    from tickdisk.foundation.rights import lacking
+    from tickdisk.project import left_out, read_plan, unable
 
     plan = read_plan(results / "plan.json")
-    print(room.write_reference(results, left_out=left_out(plan.config, plan.arms, plan.missing_servers)))
+    without = left_out(plan.config, plan.arms, plan.missing_servers) | unable(plan.arms, lacking(Machine()))
+    print(room.write_reference(results, left_out=without))

@@ -51,24 +51,32 @@ class Backend:
             raise TickdiskError(f"backend {self.name} cannot be device {model.name}: {reason}; take backend fuse")
 
 
-def _folder_lacks(machine: Machine) -> str | None:
+def _may_not_mount(machine: Machine) -> str | None:
     if machine.user != 0:
         return _NO_ROOT
-    return None if machine.has("dev/loop-control") else "there is no /dev/loop-control; load loop, or grant privileges"
+    return None if machine.is_capable("SYS_ADMIN") else "root may not mount here"
+
+
+def _folder_lacks(machine: Machine) -> str | None:
+    if (lack := _may_not_mount(machine)) is not None:
+        return lack
+    return None if machine.opens("dev/loop-control") else "/dev/loop-control cannot be opened"
 
 
 def _fuse_lacks(machine: Machine) -> str | None:
     if machine.user != 0:
         return f"{_NO_ROOT}; run as root, or take backend tree"
-    if not machine.has("dev/fuse"):
-        return "there is no /dev/fuse; run `modprobe fuse`, or add it to the container"
+    if not machine.opens("dev/fuse"):
+        return "/dev/fuse cannot be opened"
     return _folder_lacks(machine)
 
 
 def _tree_lacks(machine: Machine) -> str | None:
-    if not machine.may_use("dev/fuse"):
-        there = machine.has("dev/fuse")
-        return "only root may use /dev/fuse; `chmod 666 /dev/fuse`" if there else "there is no /dev/fuse; add it to the container"
+    if machine.user == 0 and (lack := _may_not_mount(machine)) is not None:
+        return lack
+    if not machine.opens("dev/fuse"):
+        only_root = machine.user != 0 and machine.has("dev/fuse")
+        return "only root may use /dev/fuse; `chmod 666 /dev/fuse`" if only_root else "/dev/fuse cannot be opened"
     if machine.user != 0 and machine.tool("fusermount3") is None:
         return "there is no fusermount3, which mounts without root; install fuse3"
     if machine.user != 0 and not machine.has("etc/mtab"):
@@ -77,14 +85,14 @@ def _tree_lacks(machine: Machine) -> str | None:
 
 
 def _zram_lacks(machine: Machine) -> str | None:
-    if machine.user != 0:
-        return _NO_ROOT
+    if (lack := _may_not_mount(machine)) is not None:
+        return lack
     return None if machine.has("sys/class/zram-control/hot_add") else "there is no /sys/class/zram-control; run `modprobe zram`"
 
 
 def _null_blk_lacks(machine: Machine) -> str | None:
-    if machine.user != 0:
-        return _NO_ROOT
+    if (lack := _may_not_mount(machine)) is not None:
+        return lack
     if machine.has(f"{_CONFIGFS}/nullb"):
         return None
     if not machine.kernel_has("null_blk"):
@@ -214,5 +222,5 @@ def find_backend(name: str | None, machine: Machine | None = None) -> Backend:
     if name not in BACKENDS:
         raise TickdiskError(f"unknown backend {name}; known are {', '.join(BACKENDS)}")
     if (lack := BACKENDS[name].lacks(machine)) is not None:
-        raise TickdiskError(f"backend {name} does not work here: {lack}")
+        raise TickdiskError(f"backend {name} does not work here: {lack}; `tickdisk doctor` says more")
     return BACKENDS[name]

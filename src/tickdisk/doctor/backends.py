@@ -5,7 +5,7 @@ from tickdisk.foundation.machine import Machine
 
 
 def backend_check(machine: Machine) -> Check:
-    """Checks which backends work. It is `limited` if the first choice does not, and `missing` if none that mounts does."""
+    """Checks which backends work. It is `limited` if the first choice does not."""
     # The import is here because it fails without the native module, and the check has to report that.
     try:
         from tickdisk.device import BACKENDS, default_backend  # noqa: PLC0415
@@ -17,5 +17,5 @@ def backend_check(machine: Machine) -> Check:
         for name, lack in lacks.items()
         if name != default.name and BACKENDS[name].abilities.mounts
     ]
-    state: State = "ok" if default.name == "fuse" else "limited" if default.abilities.mounts else "missing"
+    state: State = "ok" if default.name == "fuse" else "limited"
     return Check("backends", state, "; ".join([f"{default.name} runs unless another is named", *other_backends]))

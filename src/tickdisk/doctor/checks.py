@@ -7,12 +7,15 @@ from typing import Literal
 
 from tickdisk import server
 from tickdisk.foundation.machine import Machine
-from tickdisk.foundation.memory import LEAST_BYTES, MEMORY, MORE_MEMORY, free_bytes
+from tickdisk.foundation.memory import LEAST_BYTES, MEMORY, MORE_MEMORY, SHM_SIZE, free_bytes
+from tickdisk.foundation.rights import RIGHTS, Right, container_of
 
 State = Literal["ok", "missing", "limited"]
 _LEAST_CORES = 2
 _LEAST_MEMORY_GIB = 3.5
 _KIB_PER_GIB = 1 << 20
+_RUN = ("podman", "docker")
+"""The kinds of containers that take the arguments of `Right.arguments`."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Check:
     """Words for the user: the part that was found, or the one that is lacking and how to get it."""
     packages: tuple[str, ...] = ()
     """Debian and Ubuntu packages that would help."""
+    arguments: tuple[str, ...] = ()
+    """Arguments of `podman run` that would help, if the machine is a container of podman or docker."""
 
 
 def _needed(name: str, there: object, detail: str, otherwise: str, *packages: str) -> Check:
@@ -61,6 +66,7 @@ def _hardware(machine: Machine) -> Iterator[Check]:
         str(MEMORY),
         "ok" if free >= LEAST_BYTES else "limited",
         room if free >= LEAST_BYTES else f"{room}: captures are written to a disk, and logs of devices may be cut; {MORE_MEMORY}",
+        arguments=(SHM_SIZE,) if free < LEAST_BYTES and container_of(machine) in _RUN else (),
     )
 
 
@@ -71,21 +77,7 @@ def _emulation(machine: Machine) -> Iterator[Check]:
         if by_sudo
         else _needed("root", machine.user == 0, "yes", "no: run as root or install sudo, mounting needs it", "sudo")
     )
-    yield _needed(
-        "/dev/fuse", machine.has("dev/fuse"), "there", "not there: load the module (modprobe fuse), or give it to the container"
-    )
-    yield _needed(
-        "loop devices",
-        machine.has("dev/loop-control"),
-        "there",
-        "no /dev/loop-control: modprobe loop, or privileges for the container",
-    )
-    awake = machine.has("dev/cpu_dma_latency")
-    yield Check(
-        "idle cores",
-        "ok" if awake else "limited",
-        "kept awake while a device is up" if awake else "no /dev/cpu_dma_latency: the emulator's latency is higher and varies",
-    )
+    yield from (_right(machine, right) for right in RIGHTS if machine.user == 0)
     systems, absent, packages = [], [], []
     for system, package in (("ext4", "e2fsprogs"), ("xfs", "xfsprogs"), ("btrfs", "btrfs-progs")):
         if not machine.kernel_has(system):
@@ -97,6 +89,17 @@ def _emulation(machine: Machine) -> Iterator[Check]:
             packages.append(package)
     detail = "; without ".join(part for part in (", ".join(systems), ", ".join(absent)) if part)
     yield Check("file systems", "missing" if "ext4" not in systems else "limited" if packages else "ok", detail, tuple(packages))
+
+
+def _right(machine: Machine, right: Right) -> Check:
+    """Returns the check of a right. Without it the workflow runs fewer studies, or measures less well."""
+    if right.given(machine):
+        return Check(right.name, "ok", "given")
+    kind = container_of(machine)
+    if kind in _RUN and right.could_be_given(machine):
+        return Check(right.name, "limited", f"{right.without}; `{' '.join(right.arguments)}` gives it", arguments=right.arguments)
+    untried = "how Apptainer gives it was not tried"
+    return Check(right.name, "limited", f"{right.without}; {untried if kind == 'apptainer' else right.elsewhere}")
 
 
 def _programs(machine: Machine) -> Iterator[Check]:
@@ -145,8 +148,6 @@ def _network(machine: Machine) -> Check:
     if absent:
         packages = tuple(dict.fromkeys(tools[tool] for tool in absent))
         return Check("network stacks", "missing", f"without {', '.join(absent)} they cannot be compared", packages)
-    if not machine.has("dev/net/tun"):
-        return Check("network stacks", "missing", "no /dev/net/tun: load the module (modprobe tun), or give it to the container")
     return _needed("network stacks", program.exists(), str(program), f"{program} is not built: make setup")
 
 
@@ -156,7 +157,6 @@ def _tracing(machine: Machine) -> Check:
     lacking = tuple(tool for tool in ("bpftrace", "strace") if tool not in tracers)
     needed = {
         "kernel types (BTF)": machine.has("sys/kernel/btf/vmlinux"),
-        "cgroup v2": any(line.split()[2:3] == ["cgroup2"] for line in machine.lines("proc/self/mounts")),
         "x86_64": os.uname().machine == "x86_64",
     }
     absent = [name for name, there in needed.items() if not there]

@@ -10,6 +10,7 @@ from pydantic import Field
 from tickdisk.experiment.arm import Arm, PositiveFor, Role
 from tickdisk.experiment.life import PlannedLife
 from tickdisk.foundation.record import Record
+from tickdisk.foundation.rights import Need
 
 Seconds = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -107,6 +108,8 @@ class StudyEntry(Generic[DesignType]):
     runs_alone: bool = False
     """Whether the study runs only where the configuration names it as `study`. The default paper leaves it out, and shows our
     kept results of it."""
+    rights: tuple[Need, ...] = ()
+    """Rights that the study itself needs. Every experiment needs devices, and captures if one of its arms is captured."""
     lives_apart: Callable[[DesignType], tuple[int, float]] | None = None
     """Function that returns the number of lives that the study runs without cells, and the rough time that they take in s."""
     most_parts: Callable[[DesignType], int] | None = None

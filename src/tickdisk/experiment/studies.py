@@ -204,6 +204,7 @@ NETCODE = StudyEntry(
     ),
     stated={"runs": "lives", "blocks": "blocks", "steady_s": "s"},
     compares=("switchback",),
+    rights=("networks",),
     lives_apart=_netcode_lives,
     most_parts=lambda design: design.runs,
 )
@@ -222,6 +223,7 @@ CALIBRATION = StudyEntry(
         "paper_fidelity",
         "Deviation of realised latency from the model, over queue depth",
     ),
+    rights=("devices",),
 )
 REPLAY = StudyEntry(
     "replay",
@@ -272,4 +274,5 @@ STORE = StudyEntry(
         "What each method adds to the ticks of a game",
     ),
     stated={"rows": "rows", "tick_hz": "Hz", "lives": "lives"},
+    rights=("devices",),
 )

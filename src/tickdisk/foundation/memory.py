@@ -10,7 +10,9 @@ from tickdisk.foundation import temporary
 MEMORY = Path("/dev/shm")  # noqa: S108 - tmpfs is the point
 LEAST_BYTES = 128 << 20
 """A capture of a busy program fills as much within a minute. A container has 64 MiB, unless it is given more."""
-MORE_MEMORY = "`mount -o remount,size=1G /dev/shm`, or `docker run --shm-size=1g`, gives more"
+SHM_SIZE = "--shm-size=1g"
+"""Argument of `podman run` that gives enough of it."""
+MORE_MEMORY = f"`mount -o remount,size=1G /dev/shm`, or `podman run {SHM_SIZE}`, gives more"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from tickdisk.project.failures import failures
 from tickdisk.project.kept import OTHER_CODE, OTHER_SETTINGS, Kept, kept
 from tickdisk.project.nodes import OnNodes, Step, Work, measured, on_nodes, work_of
 from tickdisk.project.plan import KeptPlan, Plan, SizingClass, read_plan, scale_of, write_plan
-from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, RealDisk, left_out, sizing_classes
+from tickdisk.project.project import DEVICES_PATH, PLAN_PATH, Project, RealDisk, left_out, sizing_classes, unable
 from tickdisk.project.sweep import POINTS, SWEEPS, Point, read_points
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "read_points",
     "scale_of",
     "sizing_classes",
+    "unable",
     "work_of",
     "write_plan",
 ]

@@ -22,6 +22,7 @@ from tickdisk.experiment import CALIBRATION, CHANGES, EXPERIMENTS, STUDIES, TWIN
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
+from tickdisk.foundation.rights import Need
 from tickdisk.project.identity import Identity
 from tickdisk.project.plan import Plan, SizingClass, Tier, read_plan, write_plan
 from tickdisk.project.sweep import Point, arms_at, config_at
@@ -131,6 +132,10 @@ class Project:
     def left_out(self) -> dict[str, str]:
         """The studies that do not run, by name, each with the reason in words."""
         return left_out(self.config, self.arms, self.missing_servers)
+
+    def left_out_here(self, lacks: Mapping[Need, str]) -> dict[str, str]:
+        """Returns the studies that do not run on a machine whose root lacks rights (`rights.lacking`), each with the reason."""
+        return unable(self.arms, lacks) | self.left_out
 
     def world(self, server: str) -> Path:
         """Returns the folder in `results/worlds` of the world of a server, whether or not it is there yet."""
@@ -297,6 +302,21 @@ def left_out(config: Config, arms: Sequence[Arm], missing_servers: Mapping[str, 
     alone = dict.fromkeys(compared, why or "the table of experiments names one server only")
     chosen = dict.fromkeys(others, f"the configuration asks for {config.study} only")
     return dict.fromkeys(config.leave_out, "the configuration leaves it out") | without | lacking | alone | apart | chosen
+
+
+def unable(arms: Sequence[Arm], lacks: Mapping[Need, str]) -> dict[str, str]:
+    """Returns the studies that cannot run where root lacks rights, because they or the experiments behind them need one."""
+    captured = {arm.experiment for arm in arms if arm.capture != "none"}
+
+    def needs(name: str) -> set[Need]:
+        study, own = STUDIES[name], set[Need]()
+        if name in EXPERIMENTS:
+            own |= {"devices", "captures"} if name in captured else {"devices"}
+        return own.union(study.rights, *map(needs, {*study.needs, *study.compares} - {name}))
+
+    return {
+        name: next(why for need, why in lacks.items() if need in needs(name)) for name in STUDIES if needs(name) & lacks.keys()
+    }
 
 
 def _of_real_disk(arms: Sequence[Arm]) -> dict[str, device.DeviceModel]:
