@@ -190,6 +190,8 @@ def main(words: Sequence[str]) -> None:
         return
     files = selection.state()
     if words == ["check"]:
+        if not files:
+            sys.exit("check: git does not list the files of this folder, so that nothing says what changed; run `make test`")
         of_a_change(files)
     else:
         everything()

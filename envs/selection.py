@@ -31,7 +31,12 @@ READS = ROOT / "tests/reads.toml"
 
 
 def state() -> dict[str, str]:
-    """Returns git's hash of each file of the project that git does not ignore, as it is in the folder."""
+    """Returns git's hash of each file of the project that git does not ignore, as it is in the folder.
+
+    Where the folder is no working copy of git, such as one from an archive, there are none.
+    """
+    if not (ROOT / ".git").exists():
+        return {}
     listed = _git("ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     names = sorted(name for name in set(listed) if (ROOT / name).is_file())
     hashes = _git("hash-object", "--stdin-paths", given="\n".join(names)).split()

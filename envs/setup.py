@@ -47,7 +47,9 @@ if [ ! -e /usr/sbin/policy-rc.d ]; then
   printf '#!/bin/sh\\nexit 101\\n' >/usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d
 fi
 apt-get install -y --no-install-recommends --no-remove -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@"
-case " $* " in *" minetest-server "*) update-rc.d minetest-server disable || true ;; esac
+case " $* " in *" minetest-server "*)
+  for name in minetest-server luanti-server; do update-rc.d $name disable || true; done ;;  # from Debian 13 it has the second name
+esac
 """
 
 
@@ -201,8 +203,11 @@ def system() -> str:
         return f"all {len(names)} are there"
     root = [] if os.geteuid() == 0 else ["sudo"]
     if root and not shutil.which("sudo"):
-        rust = f"; and install a Rust toolchain from {needed}" if needs_rust else ""
-        raise SetupError(f"neither root nor sudo; as root, run: apt-get install {' '.join(missing)}{rust}")
+        if not missing and not needs_rust:  # the tests that need the others are skipped, and say so
+            return f"all {len(names)} are there; without root and sudo these are not installed: {' '.join(wanted)}"
+        todo = [f"`apt-get install {' '.join(missing)}` as root"] if missing else []
+        todo += [f"rustup's installer for Rust {needed} or newer"] if needs_rust else []
+        raise SetupError(f"neither root nor sudo; run {', and '.join(todo)}, then `make setup` again")
     advice = "check the network and the package sources, then run `make setup` again"
     run("system", [*root, "apt-get", "update", "-o", "Acquire::Retries=3"], advice)
     # Where a distribution does not have them the tests that need them are skipped, and say so.

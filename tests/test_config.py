@@ -126,6 +126,12 @@ def test_a_bad_row_is_named(tmp_path: Path, row: str, message: str) -> None:
         load_arms(tmp_path / "e.tsv")
 
 
+def test_a_table_in_another_encoding_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "e.tsv").write_text(HEADER, encoding="utf-16")
+    with pytest.raises(TickdiskError, match=r"e.tsv is no table in UTF-8; save it as text"):
+        load_arms(tmp_path / "e.tsv")
+
+
 def arms_with(*rows: tuple[str, str, str]) -> list[Arm]:
     """Returns arms of the capture's cost from their names, servers and roles."""
     return [

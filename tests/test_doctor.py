@@ -88,6 +88,12 @@ def test_a_complete_machine_is_in_order(machine: Machine) -> None:
     assert render(list(checks.values())).splitlines()[-1] == "`make paper` can run here"
 
 
+def test_the_game_is_also_found_where_debian_13_has_it(machine: Machine) -> None:
+    (machine.root / "usr/share/luanti").mkdir()
+    (machine.root / "usr/share/games/minetest/games").rename(machine.root / "usr/share/luanti/games")
+    assert by_name(machine)["Luanti server"].state == "ok"
+
+
 @pytest.mark.parametrize(
     ("lost", "name", "state", "packages"),
     [

@@ -4,8 +4,10 @@ import hashlib
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import tomllib
@@ -327,10 +329,15 @@ def test_the_launcher_gives_places_to_write_to_a_user_without_them(tmp_path: Pat
     tool(tmp_path / "project/.venv/bin", "snakemake", 'echo "$HOME $XDG_CACHE_HOME $LOGNAME"')
     tool(tmp_path / "none", "id", '[ "$1" = -u ] && echo 4711')
     own, file = tmp_path / "home", tmp_path / "file"
+    path, known = f"{os.environ['PATH']}", f"{tmp_path / 'none'}:{os.environ['PATH']}"
     own.mkdir()
     file.touch()
+    (tmp_path / "project/build").touch()
+    nowhere = subprocess.run([launcher], cwd=tmp_path / "project", env={"PATH": path}, capture_output=True, text=True, check=False)
+    advice = f"neither the home nor {tmp_path}/project can be written; set HOME to a folder of yours"
+    assert (nowhere.returncode, nowhere.stderr) == (2, f"snakemake: {advice}\n")
+    (tmp_path / "project/build").unlink()
     build = f"{tmp_path}/project/build/home"
-    path, known = f"{os.environ['PATH']}", f"{tmp_path / 'none'}:{os.environ['PATH']}"
     for environment, said in (
         ({"HOME": str(own), "LOGNAME": "me", "PATH": path}, f"{own}  me"),
         ({"HOME": str(own), "PATH": known}, f"{own}  user-4711"),
@@ -340,6 +347,73 @@ def test_the_launcher_gives_places_to_write_to_a_user_without_them(tmp_path: Pat
     ):
         done = subprocess.run([launcher], cwd=tmp_path / "project", env=environment, capture_output=True, text=True, check=True)
         assert done.stdout == f"{said}\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_the_workflow_does_not_begin_in_another_user_s_folder() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        launcher = launcher_of(folder, "snakemake")
+        tool(folder / ".venv/bin", "snakemake", "echo runs")
+        done = subprocess.run([launcher], cwd=folder, capture_output=True, text=True, check=False, user=4711, group=4711)
+    assert done.stderr == f"snakemake: {folder} belongs to another user; run it as that user, or in a copy of your own\n"
+
+
+@pytest.mark.parametrize("form", ["#!{python}\n", "#!/bin/sh\n'\'\'exec' \"{python}\" \"$0\" \"$@\"\n' '\'\'\n"])
+def test_the_launcher_never_runs_the_code_of_another_folder(tmp_path: Path, form: str) -> None:
+    """A command of pip names its Python, in the second form if the path has blanks. In a copy this is still the first one."""
+    launcher, folder = launcher_of(tmp_path, "papermill"), tmp_path / "Jürgens Projekt"
+    script = tool(folder / ".venv/bin", "papermill", "") / "papermill"
+    script.write_text(form.format(python=folder / ".venv/bin/python") + "print('runs')\n")
+    (folder / ".venv/bin/python").symlink_to(sys.executable)
+    copy, linked, moved = tmp_path / "copy", tmp_path / "linked", tmp_path / "moved"
+    shutil.copytree(folder, copy, symlinks=True)
+    linked.mkdir()
+    (linked / ".venv").symlink_to(folder / ".venv")
+
+    def said(place: Path) -> str:
+        done = subprocess.run([launcher], cwd=place, capture_output=True, text=True, check=False)
+        return done.stdout or done.stderr
+
+    refused = "papermill: the project's folder was moved or copied after the set-up; run `make setup` in {}\n"
+    assert said(copy) == refused.format(copy)
+    if form.startswith("#!/bin/sh"):  # the kernel does not find an interpreter whose path has blanks
+        assert (said(folder), said(linked)) == ("runs\n", "runs\n")
+    folder.rename(moved)
+    assert said(moved) == refused.format(moved)
+
+
+@pytest.mark.parametrize(
+    ("rust", "purpose", "said"),
+    [
+        (True, "--test", "all 1 are there; without root and sudo these are not installed: chromium"),
+        (False, "", "neither root nor sudo; run rustup's installer for Rust 1.99 or newer, then `make setup` again"),
+    ],
+)
+def test_people_who_cannot_become_root_hear_what_is_missing(
+    setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rust: bool, purpose: str, said: str
+) -> None:
+    (tmp_path / "system-packages.txt").write_text("fio # x\ntest: chromium # x\n")
+    query = tool(tmp_path / "bin", "dpkg-query", "echo fio:installed")
+    for name, value in (("ENVS", tmp_path), ("rust_folder", lambda: query if rust else None), ("rust_minimum", lambda: (1, 99))):
+        monkeypatch.setattr(setup, name, value)
+    monkeypatch.setattr(setup.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(sys, "argv", ["setup.py", purpose])
+    monkeypatch.setenv("PATH", str(query))
+    try:
+        assert setup.system() == said
+    except setup.SetupError as error:
+        assert str(error) == said
+
+
+def test_a_folder_from_an_archive_is_checked_without_git(tmp_path: Path) -> None:
+    """`make test` keeps no hashes of files there, and `make check` cannot tell a change."""
+    (tmp_path / "envs").mkdir()
+    for name in ("checks.py", "selection.py"):
+        shutil.copy(ENVS / name, tmp_path / "envs")
+    done = subprocess.run([sys.executable, tmp_path / "envs/checks.py", "check"], capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("check: git does not list the files of this folder")
 
 
 def test_launchers_are_a_convenience(setup: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,9 @@ def test_a_table_states_what_differs(tmp_path: Path) -> None:
     assert (first, first.name) == (Point(players=5, latency_ms=0.1), "players_5_latency_ms_0_1")
     assert second == Point(save_period_s=2.5, device="mydisk.yaml", server="dragonfly", lives=12)
     assert second.name == "save_period_s_2_5_device_mydisk_yaml_server_dragonfly"
+    saved_by_a_spreadsheet = b"\xef\xbb\xbf" + (tmp_path / POINTS).read_bytes().replace(b"\n", b"\r\n")
+    (tmp_path / POINTS).write_bytes(saved_by_a_spreadsheet)
+    assert read_points(tmp_path / POINTS) == [first, second]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ def load_arms(path: Path = EXPERIMENTS_PATH) -> list[Arm]:
             rows = list(csv.DictReader(file, delimiter="\t"))
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; run from the project's folder") from error
+    except UnicodeDecodeError as error:
+        raise TickdiskError(f"{path} is no table in UTF-8; save it as text in UTF-8 with tabs between its columns") from error
     arms = []
     for line, row in enumerate(rows, start=2):
         filled = {key: value for key, value in row.items() if value != "" or key not in _OPTIONAL}
