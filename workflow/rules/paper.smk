@@ -134,7 +134,6 @@ CRATED = dict(
 rule crate:
     input:
         RESULTS,
-        **CRATED,
     output:
         "results/ro-crate-metadata.json",
     log:
@@ -142,7 +141,7 @@ rule crate:
     params:
         computing=PROJECT.computing("crate"),
         plan=PROJECT.plan_digest,
-        # What the configuration says is in the plan, so that its form does not count.
+        # The files that are copied count by their content. What the configuration says is in the plan.
         digests=[
             file_digest(path)
             for path in sum(CRATED.values(), [])
