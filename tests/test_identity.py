@@ -64,6 +64,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/simulate.py": CALIBRATED | {"predictions.ipynb", "replay", "replay.ipynb"},
     "src/tickdisk/doctor/checks.py": set(),
+    "src/tickdisk/rights.py": set(),
     "src/tickdisk/experiment/entry.py": OF_LIVES
     | {"pools.ipynb", "compare"}
     | PAGES,  # for live cells: its outcome is in the cell

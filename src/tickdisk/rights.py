@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from tickdisk.experiment import Need
 from tickdisk.foundation.machine import Machine
 
-Need = Literal["devices", "captures", "networks"]
-"""The kinds of studies that need rights: they mount emulated devices, capture servers, or make network namespaces."""
 ContainerKind = Literal["podman", "docker", "apptainer"]
 PRIVILEGED = "--privileged"
 _SYS_ADMIN, _IPC_LOCK = "SYS_ADMIN", "IPC_LOCK"
