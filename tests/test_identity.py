@@ -64,7 +64,6 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/device/up.py": DEVICE,
     "src/tickdisk/device/simulate.py": CALIBRATED | {"predictions.ipynb", "replay", "replay.ipynb"},
     "src/tickdisk/doctor/checks.py": set(),
-    "src/tickdisk/rights.py": set(),
     "src/tickdisk/experiment/entry.py": OF_LIVES
     | {"pools.ipynb", "compare"}
     | PAGES,  # for live cells: its outcome is in the cell
@@ -104,6 +103,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/__init__.py": set(),
     "src/tickdisk/report/page.py": {"page"},
     "src/tickdisk/report/publish.py": PAPER,
+    "src/tickdisk/rights.py": set(),
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
     "src/tickdisk/saving/checkpoint/simulate.py": CHECKPOINTS,
