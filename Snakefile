@@ -5,8 +5,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from tickdisk import device, project
-from tickdisk.foundation import host, rights
+from tickdisk import device, project, rights
+from tickdisk.foundation import host
 from tickdisk.config import CONFIG_PATH, file_digest
 from tickdisk.foundation.errors import TickdiskError, exit_with_message
 from tickdisk.foundation.machine import Machine
@@ -47,8 +47,9 @@ with exit_with_message():
     # On a cluster, the machine on which the workflow is planned measures nothing.
     LACKS = rights.lacking(Machine()) if NODES is None else {}
     LEFT_OUT = PROJECT.left_out_here(LACKS)
-    if SWEEP is None and not STUDIES.keys() - LEFT_OUT.keys():
-        raise TickdiskError(f"no study can run here: {next(iter(LACKS.values()), '')}")
+    if LACKS and not STUDIES.keys() - LEFT_OUT.keys():
+        why = LEFT_OUT.get(PROJECT.config.study, next(iter(LACKS.values())))
+        raise TickdiskError(f"no study can run here: {why}")
     SERVERS = list(PROJECT.identity.servers)  # The first is the server of the studies.
     if workflow.is_main_process:
         cores = workflow.resource_settings.cores
@@ -89,7 +90,8 @@ onstart:
             print(f"{name} does not take part: {reason}")
         for reason in LACKS.values():
             names = [name for name, why in LEFT_OUT.items() if why == reason]
-            print(f"the paper comes without {', '.join(names)}: {reason}")
+            if SWEEP is None and names:
+                print(f"the paper comes without {', '.join(names)}: {reason}")
         for kept in project.kept(PROJECT.plan, Path("results/runs")):
             print(kept.sentence(Path("results/runs")))
         if SWEEP is None and not Path("results/store/calibrated.json").exists():

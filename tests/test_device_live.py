@@ -261,7 +261,7 @@ def test_what_cannot_be_mounted_is_said_before_anything_is_done(monkeypatch: pyt
         pass
     for backend, message in (
         ("floppy", "unknown backend floppy; known are fuse, tree"),
-        ("simulated", "no device can be mounted here by backend simulated; `tickdisk replay --simulate`"),
+        ("simulated", "no device can be mounted here by backend simulated; `tickdisk doctor` says more"),
     ):
         with pytest.raises(TickdiskError, match=message), device.up(model(0), backend=backend):
             pass

@@ -13,7 +13,7 @@ from tickdisk.calibrate import Calibration, DeviceResult, Reason
 from tickdisk.cli.doctor import doctor
 from tickdisk.doctor import Check, Machine, backend_check, checks, examine, load_check, render, tier_checks
 from tickdisk.foundation import host
-from tickdisk.foundation.rights import RIGHTS, lacking
+from tickdisk.rights import RIGHTS, lacking
 from tickdisk.server import SERVERS
 
 FILES = {

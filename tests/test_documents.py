@@ -18,10 +18,10 @@ from typer.main import get_command
 
 from tickdisk.cli import app
 from tickdisk.foundation import record
-from tickdisk.foundation.rights import RIGHTS
 from tickdisk.project import KeptPlan
 from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
+from tickdisk.rights import RIGHTS
 from tickdisk.studies.statement import read_claims, read_facts
 from tickdisk.studies.tiers import tier_name
 

@@ -9,8 +9,7 @@ from tickdisk import player, studies
 from tickdisk.config import arms_of_run, load_arms, load_config, plan
 from tickdisk.config.plan import generators
 from tickdisk.device import NO_DELAY
-from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm
-from tickdisk.foundation.rights import Need
+from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm, Need
 from tickdisk.project import Project, unable
 
 ROOT = Path(__file__).resolve().parent.parent

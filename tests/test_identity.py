@@ -110,6 +110,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/report/__init__.py": set(),
     "src/tickdisk/report/page.py": {"page"},
     "src/tickdisk/report/publish.py": PAPER,
+    "src/tickdisk/rights.py": set(),
     "src/tickdisk/run/life.py": LIVE,
     "src/tickdisk/run/progress.py": set(),
     "src/tickdisk/saving/checkpoint/simulate.py": CHECKPOINTS,

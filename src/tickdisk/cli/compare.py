@@ -83,8 +83,8 @@ def reference(results: Annotated[Path, typer.Option(help="Folder of the results.
     """
     from tickdisk import compare as room
     from tickdisk.foundation.machine import Machine
-    from tickdisk.foundation.rights import lacking
     from tickdisk.project import left_out, read_plan, unable
+    from tickdisk.rights import lacking
 
     plan = read_plan(results / "plan.json")
     without = left_out(plan.config, plan.arms, plan.missing_servers) | unable(plan.arms, lacking(Machine()))

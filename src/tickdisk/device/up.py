@@ -154,7 +154,8 @@ def _check(backend: Backend, size_bytes: int, file_system: str | None, options: 
     if not backend.abilities.mounts:
         lack = "" if options.get("backend") else f" (fuse: {BACKENDS['fuse'].lacks(Machine())})"
         raise TickdiskError(
-            f"no device can be mounted here by backend {backend.name}{lack}; `tickdisk replay --simulate` computes without one"
+            f"no device can be mounted here by backend {backend.name}{lack}; `tickdisk doctor` says more, and "
+            "`tickdisk replay --simulate` computes without one"
         )
     if backend.name not in (TREE, FOLDER) and options.get("backing") is not None:
         raise TickdiskError(f"backend {backend.name} has no backing folder; leave it out, or take backend tree or folder")

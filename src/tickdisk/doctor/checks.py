@@ -8,7 +8,7 @@ from typing import Literal
 from tickdisk import server
 from tickdisk.foundation.machine import Machine
 from tickdisk.foundation.memory import LEAST_BYTES, MEMORY, MORE_MEMORY, SHM_SIZE, free_bytes
-from tickdisk.foundation.rights import RIGHTS, Right, container_of
+from tickdisk.rights import RIGHTS, Right, container_of
 
 State = Literal["ok", "missing", "limited"]
 _LEAST_CORES = 2

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 from tickdisk.doctor.checks import Check
-from tickdisk.foundation.rights import PRIVILEGED, RIGHTS
+from tickdisk.rights import PRIVILEGED, RIGHTS
 
 _WORDS = {"ok": "ok", "limited": "limited", "missing": "MISSING"}
 _NARROWEST = 60

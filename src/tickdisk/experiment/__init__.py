@@ -12,7 +12,7 @@ from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Tool
 from tickdisk.experiment.capture_cost import CAPTURE_COST
 from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED, Changes
-from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, StudyEntry
+from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Need, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
@@ -90,6 +90,7 @@ __all__ = [
     "Epoch",
     "Experiment",
     "Injection",
+    "Need",
     "PlannedLife",
     "StudyEntry",
     "Tool",

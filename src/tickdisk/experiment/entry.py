@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -10,8 +10,9 @@ from pydantic import Field
 from tickdisk.experiment.arm import Arm, PositiveFor, Role
 from tickdisk.experiment.life import PlannedLife
 from tickdisk.foundation.record import Record
-from tickdisk.foundation.rights import Need
 
+Need = Literal["devices", "captures", "networks"]
+"""The kinds of studies that need rights: they mount emulated devices, capture servers, or make network namespaces."""
 Seconds = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 

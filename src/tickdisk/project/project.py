@@ -18,11 +18,10 @@ from tickdisk.config import (
     plan,
     world_hash,
 )
-from tickdisk.experiment import CALIBRATION, CHANGES, EXPERIMENTS, STUDIES, TWIN, Arm
+from tickdisk.experiment import CALIBRATION, CHANGES, EXPERIMENTS, STUDIES, TWIN, Arm, Need
 from tickdisk.foundation import host
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import plain
-from tickdisk.foundation.rights import Need
 from tickdisk.project.identity import Identity
 from tickdisk.project.plan import Plan, SizingClass, Tier, read_plan, write_plan
 from tickdisk.project.sweep import Point, arms_at, config_at

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from tickdisk.experiment import Need
 from tickdisk.foundation.machine import Machine
 
-Need = Literal["devices", "captures", "networks"]
-"""The kinds of studies that need rights: they mount emulated devices, capture servers, or make network namespaces."""
 ContainerKind = Literal["podman", "docker", "apptainer"]
 PRIVILEGED = "--privileged"
 _SYS_ADMIN, _IPC_LOCK = "SYS_ADMIN", "IPC_LOCK"
@@ -98,7 +97,7 @@ RIGHTS: tuple[Right, ...] = (
     ),
     Right(
         "real time",
-        "fio and replays have no real-time priority, so they are late more often",
+        "the emulator, fio and replays have no real-time priority, so they are late more often",
         lambda machine: machine.succeeds("chrt", "--fifo", "1", "true"),
         ("--cap-add SYS_NICE",),
         "the group of this process may have no real time (cpu.rt_runtime_us of cgroup v1)",
@@ -148,7 +147,6 @@ def lacking(machine: Machine) -> dict[Need, str]:
     found: dict[Need, str] = {}
     for right in RIGHTS if machine.user == 0 else ():
         if right.needed_by is not None and not right.given(machine):
-            found.setdefault(
-                right.needed_by, f"{right.without}, because root has no {right.name} here; `tickdisk doctor` says more"
-            )
+            reason = f"{right.without}, because root lacks a right here ({right.name}); `tickdisk doctor` says more"
+            found.setdefault(right.needed_by, reason)
     return found
