@@ -14,8 +14,8 @@ _LEAST_CORES = 2
 _LEAST_MEMORY_GIB = 3.5
 _KIB_PER_GIB = 1 << 20
 _MOVED = {"usr/share/games/minetest/games/minetest_game": "usr/share/luanti/games/minetest_game"}
-"""Other places of files that servers need: Luanti's game has a new one from Debian 13. They stand here because live cells depend on
-what `tickdisk.server` says."""
+"""Other places of files that servers need: Luanti's game has a new one from Debian 13. Live cells do not depend on this module.
+They would all run again if `tickdisk.server` changed."""
 
 
 @dataclass(frozen=True)
