@@ -79,8 +79,8 @@ lock: setup ## renew the versions in the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/validator.in -o envs/validator.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/go.in -o envs/go.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/java.in -o envs/java.txt
-	rm -rf build/lock && mvn -B -q -f src/servers/minestom/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/build/lock
-	cd build/lock && sha256sum *.jar >$(CURDIR)/envs/minestom.txt
+	rm -rf build/lock && mvn -B -q -f src/servers/minestom/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$(CURDIR)/build/lock"
+	cd build/lock && sha256sum *.jar >"$(CURDIR)/envs/minestom.txt"
 	$(WITH_PATH) cargo update --manifest-path src/native/Cargo.toml
 	$(WITH_PATH) sh -ec 'for module in src/players src/players/bedrock src/players/java src/servers/dragonfly; do go -C $$module get -u ./...; go -C $$module mod tidy; done'
 

@@ -48,7 +48,7 @@ if [ ! -e /usr/sbin/policy-rc.d ]; then
 fi
 apt-get install -y --no-install-recommends --no-remove -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@"
 case " $* " in *" minetest-server "*)
-  for name in minetest-server luanti-server; do update-rc.d $name disable || true; done ;;  # from Debian 13 it has the second name
+  update-rc.d minetest-server disable || systemctl disable luanti-server || true ;;  # the second from Debian 13
 esac
 """
 

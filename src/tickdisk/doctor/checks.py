@@ -17,8 +17,8 @@ _KIB_PER_GIB = 1 << 20
 _RUN = ("podman", "docker")
 """The kinds of containers that take the arguments of `Right.arguments`."""
 _MOVED = {"usr/share/games/minetest/games/minetest_game": "usr/share/luanti/games/minetest_game"}
-"""Other places of files that servers need: Luanti's game has a new one from Debian 13. They stand here because live cells depend on
-what `tickdisk.server` says."""
+"""Other places of files that servers need: Luanti's game has a new one from Debian 13. Live cells do not depend on this module.
+They would all run again if `tickdisk.server` changed."""
 
 
 @dataclass(frozen=True)
