@@ -61,7 +61,7 @@ class Checkout:
     def claims(self, study: str) -> dict[str, str]:
         """Returns the verdicts of a study by the names of its claims. Whether few lives leave one open or not valid is chance."""
         claims = read_claims(self.folder / f"results/notebooks/{study}")
-        return {claim.id: "undecided" if claim.verdict in UNDECIDED else claim.verdict for claim in claims}
+        return {name: "undecided" if claim.verdict in UNDECIDED else claim.verdict for name, claim in claims.items()}
 
     def cells(self) -> dict[str, str | None]:
         """Returns the node of each cell that has run, by the cell's hash."""
