@@ -1,5 +1,6 @@
 """The sweep of simulations behind every figure of the study: over update rates, over skews, the game, and other readings."""
 
+import heapq
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -125,9 +126,21 @@ def cases(
     return sorted(made, key=lambda case: -_expected_updates(case))
 
 
+def _expected_rate(case: Case) -> float:
+    return float(case.source.updates_per_tick if isinstance(case.source, ZipfTrace) else 4 * DEFAULT_RATE)
+
+
 def _expected_updates(case: Case) -> float:
-    rate = case.source.updates_per_tick if isinstance(case.source, ZipfTrace) else 4 * DEFAULT_RATE
-    return float(rate) * case.ticks * len(case.runs)
+    return _expected_rate(case) * case.ticks * len(case.runs)
+
+
+def _expected_work(case: Case) -> float:
+    """Returns the rough work of a case, in the time that one update of its input takes to make.
+
+    A run works for each object that changes in a tick, and the number of objects grows slowly with the number of updates.
+    """
+    rate = _expected_rate(case)
+    return case.ticks * (rate + len(case.runs) * 350 * rate**0.3)
 
 
 def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None], part: int = 1, parts: int = 1) -> Sweep:
@@ -142,7 +155,13 @@ def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None], part:
         raise TickdiskError(f"there is no part {part} of {parts}; there can be 1 to {len(usual)} parts, which are counted from 1")
     others = [case for case in made if case.reading != STATED]
     numbers = count()
-    numbered = [(case, [next(numbers) for _ in case.runs]) for case in (*usual, *others)][part - 1 :: parts]
+    shares: list[list[tuple[Case, list[int]]]] = [[] for _ in range(parts)]
+    free = [(0.0, number) for number in range(parts)]
+    for case in (*usual, *others):  # The part with the least work so far gets the next case.
+        work, number = heapq.heappop(free)
+        shares[number].append((case, [next(numbers) for _ in case.runs]))
+        heapq.heappush(free, (work + _expected_work(case), number))
+    numbered = shares[part - 1]
     results: list[tuple[Case, list[int], list[Outcome]]] = []
     for what, own in (
         ("update rates, skews and the game", [(case, runs) for case, runs in numbered if case.reading == STATED]),
