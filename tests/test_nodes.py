@@ -44,8 +44,8 @@ def test_the_sentence_has_node_hours_and_lives() -> None:
 
 def test_notebooks_share_nodes_and_come_last() -> None:
     found = Work([], (100, 20, 20), 0, 0, ()).on(1, 4)
-    assert found.seconds == pytest.approx(115)
-    assert found.busy_s == pytest.approx(185 / 4)
+    assert found.seconds == pytest.approx(120)
+    assert found.busy_s == pytest.approx(200 / 4)
 
 
 def test_the_times_of_snakemake_are_read_and_those_of_a_cluster_are_not(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from tickdisk.project.project import RESULTS, Project
 RUNS, CALIBRATION_PATH = RESULTS / "runs", RESULTS / "calibration.json"
 METADATA = Path(".snakemake/metadata")
 """Folder in which Snakemake keeps when each output was made, relative to the project's folder."""
-JOB_OVERHEAD_S = 15.0
-"""Rough time for which a job holds a node beside its step, in which Snakemake starts twice."""
+JOB_OVERHEAD_S = 20.0
+"""Time for which a job holds a node beside its step, in which Snakemake starts twice. It was 14 to 24 s for the cells of
+`make test-cluster` on two cores."""
 
 
 @dataclass(frozen=True)
