@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -164,3 +165,10 @@ def test_the_help_separates_what_people_type() -> None:
     for name in ("micro", "collect", "publish", "replay-study"):
         assert f" {name} " in rules
         assert f" {name} " not in people
+
+
+def test_the_command_line_starts_without_heavy_libraries() -> None:
+    heavy = {"altair", "pandas", "papermill", "rocrate", "scipy", "snakemake", "statsmodels"}
+    program = f"import sys, tickdisk.cli.app; print(*sorted({heavy} & sys.modules.keys()))"
+    started = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert started.stdout.split() == [], "every call of the command line waits for them"

@@ -11,7 +11,6 @@ from statistics import median
 
 from tickdisk.config import SERVER_START_S, Cell
 from tickdisk.experiment import STUDIES
-from tickdisk.manifest import has_run, read_manifest
 from tickdisk.project.project import RESULTS, Project
 
 RUNS, CALIBRATION_PATH = RESULTS / "runs", RESULTS / "calibration.json"
@@ -116,6 +115,8 @@ def cell_seconds(cells: Iterable[Cell], seconds: Mapping[str, float], runs: Path
     A cell that has run takes as long as it took. Another one takes its planned time, times the median ratio of both times in the
     cells of its experiment on its server that have run, or of all cells if none has.
     """
+    from tickdisk.manifest import read_manifest  # noqa: PLC0415 - the command line starts without what it imports
+
     ratios: dict[tuple[str, str], list[float]] = {}
     known = {name: seconds[str(path)] for name, path in _manifests(runs) if str(path) in seconds}
     for name, took_s in known.items():
@@ -183,4 +184,6 @@ def work_of(project: Project, seconds: Mapping[str, float]) -> Work:
 
 
 def _manifests(runs: Path) -> Iterable[tuple[str, Path]]:
+    from tickdisk.manifest import has_run  # noqa: PLC0415 - the command line starts without what it imports
+
     return [(path.parent.name, path) for path in sorted(runs.glob("[!.]*/manifest.json")) if has_run(path.parent)]
