@@ -140,7 +140,7 @@ def _expected_work(case: Case) -> float:
     A run works for each object that changes in a tick, and the number of objects grows slowly with the number of updates.
     """
     rate = _expected_rate(case)
-    return case.ticks * (rate + len(case.runs) * 350 * rate**0.3)
+    return float(case.ticks * (rate + len(case.runs) * 350 * rate**0.3))
 
 
 def sweep(made: Sequence[Case], *, cores: int, say: Callable[[str], None], part: int = 1, parts: int = 1) -> Sweep:
