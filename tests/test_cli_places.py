@@ -14,7 +14,7 @@ from conftest import BIN, ROOT
 from test_bad_input import run
 from typer.testing import CliRunner
 
-from tickdisk import cli
+from tickdisk import cli, project
 from tickdisk.cli import app, places
 from tickdisk.foundation.errors import TickdiskError
 
@@ -76,6 +76,10 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         cli.main()
     assert ended.value.code == 2
     assert capsys.readouterr().err == f"tickdisk: {tmp_path}: No space left on device; free some space there\n"
+
+
+def test_the_plan_has_one_place() -> None:
+    assert places.PLAN_PATH == project.PLAN_PATH
 
 
 def test_a_reader_who_goes_away_is_no_error() -> None:
@@ -169,6 +173,7 @@ def test_the_help_separates_what_people_type() -> None:
 
 def test_the_command_line_starts_without_heavy_libraries() -> None:
     heavy = {"altair", "pandas", "papermill", "rocrate", "scipy", "snakemake", "statsmodels"}
+    heavy |= {f"tickdisk.{room}" for room in ("config", "doctor", "experiment", "project")}
     program = f"import sys, tickdisk.cli.app; print(*sorted({heavy} & sys.modules.keys()))"
     started = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert started.stdout.split() == [], "every call of the command line waits for them"

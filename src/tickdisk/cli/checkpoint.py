@@ -13,13 +13,11 @@ import typer
 
 from tickdisk.cli import step
 from tickdisk.cli.parts import WHOLE, part_of
-from tickdisk.cli.places import DEVICES, check_new_folder, check_output_folder, in_project
+from tickdisk.cli.places import DEVICES, PLAN_PATH, check_new_folder, check_output_folder, in_project
 from tickdisk.cli.progress import say
-from tickdisk.experiment import CHECKPOINT, STORE
 from tickdisk.foundation import cluster
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import percent
-from tickdisk.project import PLAN_PATH
 
 _MOST_CELLS, _MOST_UPDATES, _LONGEST_SEED = (1 << 32) - 1, 100_000_000, (1 << 63) - 1
 _MOST_ROWS, _LEAST_HZ = _MOST_CELLS // 10, 0.001
@@ -71,6 +69,7 @@ def sweep(
 
     The plan says the rates, the skews and the number of ticks. The study of checkpoints reads the tables that are written.
     """
+    from tickdisk.experiment import CHECKPOINT
     from tickdisk.project import read_plan
     from tickdisk.saving import checkpoint
 
@@ -347,6 +346,7 @@ def study(
     notebook of the study reads.
     """
     from tickdisk import device
+    from tickdisk.experiment import STORE
     from tickdisk.project import read_plan
     from tickdisk.saving import checkpoint, store
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 
 from tickdisk.cli.places import DEVICES, PROJECT, in_project
-from tickdisk.doctor import Machine, backend_check, examine, load_check, render, tier_checks
 
 
 def doctor() -> None:
@@ -15,6 +14,8 @@ def doctor() -> None:
 
     The exit code is 0 if `make paper` can run here, and 1 otherwise.
     """
+    from tickdisk.doctor import Machine, backend_check, examine, load_check, render, tier_checks
+
     machine = Machine(project=PROJECT)
     tiers = tier_checks(in_project(DEVICES), in_project(Path("results/calibration.json")))
     checks = [*examine(machine), backend_check(machine), load_check(), *tiers]

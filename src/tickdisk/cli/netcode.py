@@ -7,11 +7,9 @@ import typer
 
 from tickdisk.cli import step
 from tickdisk.cli.parts import WHOLE, part_of
-from tickdisk.cli.places import check_output_folder
-from tickdisk.experiment import NETCODE
+from tickdisk.cli.places import PLAN_PATH, check_output_folder
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.project import PLAN_PATH
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +146,7 @@ def study(
 ) -> None:
     """Runs the study of network stacks, whose sizes the plan says, and writes the tables that its notebook reads."""
     from tickdisk import netcode
+    from tickdisk.experiment import NETCODE
     from tickdisk.project import read_plan
 
     check_output_folder(output)

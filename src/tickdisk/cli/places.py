@@ -11,6 +11,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 _FSTAB, _MOUNTS = Path("/etc/fstab"), Path("/proc/self/mounts")
 DEVICES = Path("data/devices.yaml")
 _RESULTS = Path("results")
+PLAN_PATH = _RESULTS / "plan.json"
 _BLOCK_BYTES = 4096
 
 

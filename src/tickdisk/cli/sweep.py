@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from tickdisk.cli.progress import say
-from tickdisk.experiment import SWITCHBACK
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_text
 
@@ -39,6 +38,7 @@ def sweep(
     one dose. The notebooks are results/sweeps/NAME/POINT.html and results/sweeps/NAME/sweep.html. The same command continues a
     sweep that was interrupted, and cells that exist already are not run again.
     """
+    from tickdisk.experiment import SWITCHBACK
     from tickdisk.project import POINTS, SWEEPS, read_points
 
     if experiment != SWITCHBACK.name:

@@ -3,18 +3,19 @@
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tickdisk.cli import step
-from tickdisk.cli.places import check_output, check_output_folder
+from tickdisk.cli.places import PLAN_PATH, check_output, check_output_folder
 from tickdisk.cli.progress import say
-from tickdisk.experiment import ACCESSES, CALIBRATION, CAPTURE_COST, REPLAY, TWIN
 from tickdisk.foundation import cluster, host, temporary
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import json_of, write_text
-from tickdisk.project import PLAN_PATH, Project, measured, work_of
+
+if TYPE_CHECKING:
+    from tickdisk.project import Project
 
 _Plan = Annotated[Path, typer.Option(help="The plan, which `tickdisk plan` wrote from the configuration.")]
 _Output = Annotated[Path, typer.Option(help="File to write.")]
@@ -44,6 +45,7 @@ def plan(
     like this machine is computed from the time that each step took here.
     """
     from tickdisk.config import load_config
+    from tickdisk.project import Project, measured, work_of
 
     check_output(output)
     values = json_of(config, "--config", "give an object") if config else load_config().model_dump(mode="json")
@@ -74,6 +76,7 @@ def world(
     If the folder has a world of the same settings already, that world is kept.
     """
     from tickdisk import server
+    from tickdisk.project import Project
 
     project = Project.load(plan)
     name = on or project.config.server
@@ -84,7 +87,7 @@ def world(
     say(f"{folder}: {json.dumps(facts.model_dump(mode='json', exclude={'places'}), sort_keys=True)}")
 
 
-def _limits(project: Project) -> dict[str, float]:
+def _limits(project: "Project") -> dict[str, float]:
     return project.config.limits.model_dump(include={"steal_share", "pressure_memory_share"})
 
 
@@ -100,6 +103,7 @@ def calibrate(
     calibration of the job's node, which is made if there is none.
     """
     from tickdisk import calibrate as room
+    from tickdisk.project import Project
 
     check_output(output)
     step.begin(output)
@@ -110,8 +114,9 @@ def calibrate(
         _calibrate(project, output, backend)
 
 
-def _calibrate(project: Project, output: Path, backend: str | None = None) -> None:
+def _calibrate(project: "Project", output: Path, backend: str | None = None) -> None:
     from tickdisk import calibrate as room
+    from tickdisk.experiment import CALIBRATION
 
     room.calibrate(
         project.models(),
@@ -125,7 +130,7 @@ def _calibrate(project: Project, output: Path, backend: str | None = None) -> No
     )
 
 
-def _calibration_of_node(project: Project, results: Path) -> Path:
+def _calibration_of_node(project: "Project", results: Path) -> Path:
     """Returns the calibration of the node on which this job runs, which is made if the node has none yet for this plan."""
     path = results / "calibrations" / f"{cluster.node()}-{project.calibration_digest}.json"
     if not path.exists():
@@ -145,6 +150,8 @@ def fidelity(
     to have a slow block device, they are measured in the same way.
     """
     from tickdisk import calibrate as room
+    from tickdisk.experiment import CALIBRATION
+    from tickdisk.project import Project
 
     check_output(output)
     step.begin(output)
@@ -172,7 +179,9 @@ def micro(plan: _Plan = PLAN_PATH, output: _Output = Path("results/capture_micro
     each run, which the study of the cost of a capture reads.
     """
     from tickdisk import trace
+    from tickdisk.experiment import CAPTURE_COST
     from tickdisk.foundation import table
+    from tickdisk.project import Project
 
     check_output(output)
     step.begin(output)
@@ -190,6 +199,8 @@ def profile_disk(plan: _Plan = PLAN_PATH) -> None:
     and the latencies go to the folder results/disks/DIGEST. The file in the folder is gone afterwards.
     """
     from tickdisk import profile as room
+    from tickdisk.experiment import TWIN
+    from tickdisk.project import Project
 
     project = Project.load(plan)
     disk, design = project.disk, project.config.chosen.design(TWIN)
@@ -220,6 +231,7 @@ def run(
     the job's node is taken instead, or made, and the lives are recorded on the node's own disk until they are whole.
     """
     from tickdisk import calibrate as room
+    from tickdisk.project import Project
     from tickdisk.run import Progress, run_cell
 
     step.begin(runs / cell)
@@ -249,6 +261,8 @@ def replay_study(
     """
     from tickdisk import calibrate as measured
     from tickdisk import replay as room
+    from tickdisk.experiment import ACCESSES, REPLAY
+    from tickdisk.project import Project
 
     check_output(output)
     step.begin(output)

@@ -4,13 +4,20 @@ Comments, docstrings and formatting of Python do not count. A file in another la
 """
 
 import ast
+import atexit
+import hashlib
+import os
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.files import whole
 
 _PACKAGE, _NATIVE = "tickdisk", "tickdisk._native"
 _BESIDE = re.compile(r"\w+\.(py|bt)")
@@ -34,10 +41,23 @@ class _Module:
     code: str
     imports: tuple[tuple[str, str, str], ...]
     """For each import from this package: the module, the name in it, and the name that it gets here."""
-    used: Mapping[str, Collection[str]]
+    used: Mapping[str, tuple[str, ...]]
     """Attributes of each name, with `*` if the name is also used without one."""
-    beside: tuple[Path, ...]
-    """Files in the folder of the module that a string in it names, because they can be programs that it starts."""
+    named: tuple[str, ...]
+    """Strings in it that can be names of files in its folder, because those can be programs that it starts."""
+
+
+@dataclass
+class _Parses:
+    """Modules as they were parsed before, because the parser takes seconds for all of them."""
+
+    parser: str
+    """Digest of this file and of Python's version. Another parser could find other parts."""
+    modules: dict[str, tuple[str, _Module]]
+    """By name: a digest of the file, and what it says."""
+
+
+_PARSES = TypeAdapter(_Parses)
 
 
 def closure(starts: Sequence[str | Path], src: Path, stops: Sequence[str] = ()) -> Closure:
@@ -53,6 +73,9 @@ class Sources:
         self._linked: dict[str | Path, tuple[_Module, list[tuple[str, str]]]] = {}
         self._modules: dict[str | Path, _Module | None] = {}
         self._native: dict[frozenset[str], dict[str, str]] = {}
+        self._parses_path = src.parent / "build/closure.json"
+        self._is_new = False
+        atexit.register(self._keep)
 
     def closure(self, starts: Sequence[str | Path], stops: Sequence[str] = ()) -> Closure:
         """Finds the code that a computation uses.
@@ -72,7 +95,10 @@ class Sources:
             code[str(name)] = "\n".join([module.code, *map(" ".join, counted)])
             native |= {word for origin, word in counted if origin == _NATIVE}
             waiting += [origin for origin, _ in counted if origin != _NATIVE]
-            for path in module.beside:
+            place = self._place(name)
+            for path in (place.with_name(word) for word in module.named if place is not None):
+                if not path.is_file():
+                    continue
                 if path.suffix == ".py":
                     is_inside = path.is_relative_to(self._src)
                     waiting.append(".".join(path.relative_to(self._src).with_suffix("").parts) if is_inside else path)
@@ -115,10 +141,36 @@ class Sources:
 
     def _module(self, name: str | Path) -> _Module | None:
         if name not in self._modules:
-            path = name if isinstance(name, Path) else _path(name.partition(":")[0], self._src)
-            parsed = None if path is None else _parsed(getattr(name, "stem", name), path, path.read_text(encoding="utf-8"))
-            self._modules[name] = parsed
+            path = self._place(name)
+            self._modules[name] = None if path is None else self._parsed(name, path.read_text(encoding="utf-8"))
         return self._modules[name]
+
+    def _place(self, name: str | Path) -> Path | None:
+        return name if isinstance(name, Path) else _path(name.partition(":")[0], self._src)
+
+    def _parsed(self, name: str | Path, text: str) -> _Module:
+        found = hashlib.sha256(text.encode()).hexdigest()
+        before, module = self._parses.modules.get(str(name), ("", None))
+        if module is None or found != before:
+            module, self._is_new = _parsed(name.stem if isinstance(name, Path) else name, text), True
+            self._parses.modules[str(name)] = found, module
+        return module
+
+    @cached_property
+    def _parses(self) -> _Parses:
+        parser = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
+        try:
+            before = _PARSES.validate_json(self._parses_path.read_bytes())
+        except (OSError, ValidationError):  # It is only a cache.
+            before = None
+        return before if before and before.parser == parser else _Parses(parser, {})
+
+    def _keep(self) -> None:
+        """Keeps what was parsed for other processes, if this checkout has a folder for it."""
+        if self._is_new and os.access(self._parses_path.parent, os.W_OK):
+            with whole(self._parses_path) as partial:
+                partial.write_bytes(_PARSES.dump_json(self._parses))
+            self._is_new = False
 
 
 def native_code(names: Collection[str], folder: Path) -> dict[str, str]:
@@ -154,8 +206,7 @@ def _is_package(name: str, src: Path) -> bool:
     return path is not None and path.name == "__init__.py"
 
 
-@cache
-def _parsed(name: str, path: Path, text: str) -> _Module:
+def _parsed(name: str, text: str) -> _Module:
     module, _, function = name.partition(":")
     tree = ast.parse(text, module)
     if function:
@@ -165,8 +216,7 @@ def _parsed(name: str, path: Path, text: str) -> _Module:
             body[:] = [part for part in body if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))]
     nodes = list(ast.walk(tree))
     strings = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    beside = (path.with_name(string) for string in sorted(strings) if _BESIDE.fullmatch(string))
-    return _Module(ast.unparse(tree), tuple(_imports(nodes)), _used(nodes), tuple(file for file in beside if file.is_file()))
+    return _Module(ast.unparse(tree), tuple(_imports(nodes)), _used(nodes), tuple(filter(_BESIDE.fullmatch, sorted(strings))))
 
 
 def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str, str]]:
@@ -179,7 +229,7 @@ def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str, str]]:
             yield from ((module, name, "") for module, _, name in parts)
 
 
-def _used(nodes: Sequence[ast.AST]) -> dict[str, set[str]]:
+def _used(nodes: Sequence[ast.AST]) -> dict[str, tuple[str, ...]]:
     """Returns the attributes that are taken of each name, as `_Module.used` has them."""
     parts = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     used: dict[str, set[str]] = {}
@@ -188,7 +238,7 @@ def _used(nodes: Sequence[ast.AST]) -> dict[str, set[str]]:
             used.setdefault(node.value.id, set()).add(node.attr)
         elif isinstance(node, ast.Name) and id(node) not in parts and isinstance(node.ctx, ast.Load):
             used.setdefault(node.id, set()).add("*")
-    return used
+    return {name: tuple(sorted(attributes)) for name, attributes in used.items()}
 
 
 def _cut(tree: ast.Module, function: str, module: str) -> None:

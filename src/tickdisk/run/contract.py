@@ -22,7 +22,7 @@ _HELD_FROM_S, _HELD_STEPS = 8.7, 4
 _HELD_ACTIONS = {"place": 1.0, "dig": 1.0, "teleport": 2.0}
 """Actions whose answers are held back, each with the most by which that time may differ from what the action shows, in steps. The
 terrain of a teleport may come in another step than its move."""
-_END_S = 11.4
+_END_S = 14.4
 _LOOK_PERIOD_S = 0.2
 _Position = tuple[int, int, int]
 _SAVE_PERIOD_S = 1.5
@@ -169,6 +169,10 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
             ("place", _HELD_FROM_S + 0.1, there),
             ("dig", _HELD_FROM_S + 0.9, there),
             ("teleport", _HELD_FROM_S + 1.7, back),
+            ("teleport", _HELD_FROM_S + 2.4, there),
+            ("place", _HELD_FROM_S + 3.1, there),
+            ("dig", _HELD_FROM_S + 3.9, there),
+            ("teleport", _HELD_FROM_S + 4.7, back),
             ("leave", _END_S, ()),
         ]
         if number == 0:
