@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, S603
+# ruff: noqa: INP001
 """`make setup`: installs what is missing and builds what changed; standard library only, one line a step.
 
 A step runs again only when the lists, lock files or sources that it depends on have changed. Packages are installed while the
@@ -12,23 +12,22 @@ import functools
 import hashlib
 import json
 import os
-import re
 import shutil
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 - it runs under whatever python3 the machine has
     sys.exit(f"set-up: Python {sys.version.split()[0]} is too old; run `make PYTHON=python3.11 setup` (or newer)")
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "src"))
-from tickdisk.foundation.programs import files_digest, load_programs  # noqa: E402 - it is found only now
+from process import BUILD, ROOT, DownloadError, SetupError, downloading, least, output, run, version
 
-ENVS, BUILD, VENV = ROOT / "envs", ROOT / "build", ROOT / ".venv"
+sys.path.insert(0, str(ROOT / "src"))
+from tickdisk.foundation.programs import files_digest, load_programs
+
+ENVS, VENV = ROOT / "envs", ROOT / ".venv"
 STAMPS = VENV / "tickdisk-setup.json"
 PROGRAMS = load_programs(ROOT)
 PATH_FILE = BUILD / "path"
@@ -51,74 +50,6 @@ case " $* " in *" minetest-server "*)
   update-rc.d minetest-server disable || systemctl disable luanti-server || true ;;  # the second from Debian 13
 esac
 """
-
-
-class SetupError(Exception):
-    """A failed step, with advice on what to do about it."""
-
-
-class DownloadError(SetupError):
-    """A failed download. An optional program is left out then."""
-
-
-def run(
-    name: str, command: Sequence[str | Path], advice: str, *, environment: Mapping[str, str] | None = None, cwd: Path = ROOT
-) -> None:
-    """Runs a command with its output in `build/logs/NAME.log`; SetupError shows the end of the output and `advice`."""
-    log = BUILD / "logs" / f"{name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as out:
-        out.write(f"$ {' '.join(map(str, command))}\n".encode())
-        out.flush()
-        try:
-            code = subprocess.run(
-                [str(word) for word in command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                cwd=cwd,
-                env={**os.environ, **(environment or {})},
-                check=False,
-            ).returncode
-        except OSError as error:
-            raise SetupError(f"{command[0]}: {error.strerror}; {advice}") from error
-    if code:
-        end = "\n".join(f"    {line}" for line in log.read_text(errors="replace").splitlines()[-15:])
-        words = " ".join(map(str, command[:4]))
-        raise SetupError(f"`{words} ...` ended with {code}; {advice}\n{end}\n    (all of it: {log.relative_to(ROOT)})")
-
-
-@contextlib.contextmanager
-def downloading() -> Iterator[None]:
-    """Turns a SetupError in the block into a DownloadError."""
-    try:
-        yield
-    except SetupError as error:
-        raise DownloadError(str(error)) from error
-
-
-def output(*command: str | Path) -> str:
-    """Returns what a command prints, empty when it fails or does not exist."""
-    try:
-        return subprocess.run(
-            [str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
-        ).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def version(text: str) -> tuple[int, ...]:
-    """Returns the first dotted number in `text` as integers, () when there is none."""
-    found = re.search(r"\d+(?:\.\d+)+", text)
-    return tuple(int(part) for part in found.group().split(".")) if found else ()
-
-
-def least(path: Path, pattern: str) -> tuple[int, ...]:
-    """Returns the version that `pattern` finds in the file at `path`."""
-    found = re.search(pattern, path.read_text(), re.MULTILINE)
-    if not found:
-        raise SetupError(f"{path.relative_to(ROOT)} does not say which version it needs ({pattern})")
-    return version(found.group(1))
 
 
 PURPOSES = ("test", "cluster")

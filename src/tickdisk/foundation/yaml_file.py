@@ -6,6 +6,8 @@ such as `no` are words. A key that occurs twice in a mapping is an error, too.
 
 import re
 from contextlib import suppress
+from copy import deepcopy
+from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
@@ -87,10 +89,8 @@ def read_yaml(path: Path, missing: str) -> Any:
     Raises TickdiskError if the file cannot be read, is not YAML, or has a number that YAML 1.1 reads differently. If there is no
     such file, the message ends with the advice `missing`.
     """
-    reader = YAML(typ="safe", pure=True)
-    reader.Constructor = _Constructor
     try:
-        return reader.load(path.read_text(encoding="utf-8"))
+        return deepcopy(_value(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         raise TickdiskError(f"{path} does not exist; {missing}") from error
     except OSError as error:
@@ -106,6 +106,14 @@ def read_yaml(path: Path, missing: str) -> Any:
         raise TickdiskError(f"{path}: not YAML (it is nested too deeply); correct it") from error
     except (UnicodeDecodeError, YAMLError, ValueError) as error:
         raise TickdiskError(f"{path}: not YAML in UTF-8 ({str(error).splitlines()[0]}); correct it") from error
+
+
+@lru_cache(maxsize=8)
+def _value(text: str) -> Any:
+    """Returns the value of a text. A process often reads the same few files again, and a long one takes half a second."""
+    reader = YAML(typ="safe", pure=True)
+    reader.Constructor = _Constructor
+    return reader.load(text)
 
 
 def read_section(kind: type[Value], path: Path, key: str) -> Value:
