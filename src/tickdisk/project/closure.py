@@ -206,6 +206,7 @@ def _is_package(name: str, src: Path) -> bool:
     return path is not None and path.name == "__init__.py"
 
 
+@cache
 def _parsed(name: str, text: str) -> _Module:
     module, _, function = name.partition(":")
     tree = ast.parse(text, module)
