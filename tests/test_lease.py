@@ -114,7 +114,7 @@ def test_a_holder_on_another_machine_is_dead_when_it_does_not_renew(tmp_path: Pa
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a pid namespace")
 def test_a_holder_whose_pid_means_nothing_here_is_judged_by_its_renewals(tmp_path: Path) -> None:
-    with holder(tmp_path, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"):
+    with holder(tmp_path, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "unchanged"):
         own = lease.hold(tmp_path, "work")
         (other,) = own.others()
         assert not other.holder.is_visible
