@@ -3,6 +3,7 @@
 import fcntl
 import itertools
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,14 @@ _PREFIX = "tickdisk-"
 _LEAVE_LIMIT_S = 5.0
 """Seconds within which members that are ending have to leave the cgroup."""
 _match_snapshots = itertools.count()
+_GUARD = """
+cat >/dev/null
+while [ -d "$1" ] && ! rmdir "$1"; do
+  while read -r process; do echo "$process" >"$2/cgroup.procs"; done <"$1/cgroup.procs"
+  sleep 0.1
+done
+"""
+"""A program of the shell that removes a cgroup when its owner has ended, also after kill -9."""
 
 
 def hierarchy() -> Path:
@@ -41,7 +50,7 @@ class Cgroup:
     It lies below the cgroup of the process with the number `below`, or of this process if that is None, so that the limits of
     that cgroup still hold. This process holds a lock on the cgroup's folder, which the kernel releases when this process dies,
     whatever its process namespace. Entering removes the cgroups of dead owners first (`remove_abandoned`). Leaving moves the
-    remaining members to the parent cgroup.
+    remaining members to the parent cgroup, and a small process does the same if this one is killed.
     """
 
     def __init__(self, below: int | None = None) -> None:
@@ -49,11 +58,20 @@ class Cgroup:
         self._parent = self._home if below is None else cgroup_of(below)
         self.path = self._parent / f"{_PREFIX}{os.getpid()}-{next(_match_snapshots)}"
         self._lock = -1
+        self._guard: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         remove_abandoned()
         while not self._lock_it():
             pass
+        # The guard's standard input ends when this process does, however it ends.
+        self._guard = subprocess.Popen(  # noqa: S603
+            ["/bin/sh", "-c", _GUARD, "tickdisk-guard", self.path, self._parent],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -61,6 +79,8 @@ class Cgroup:
             _remove(self.path)
         finally:
             os.close(self._lock)
+            if self._guard is not None:
+                self._guard.communicate()
 
     @property
     def id(self) -> int:
@@ -101,6 +121,12 @@ class Cgroup:
             return True
         os.close(self._lock)
         return False
+
+
+def is_captured(pid: int) -> bool:
+    """Returns whether a process is in the cgroup of a capture that has not ended."""
+    remove_abandoned()
+    return cgroup_of(pid).name.startswith(_PREFIX)
 
 
 def remove_abandoned() -> list[Path]:
