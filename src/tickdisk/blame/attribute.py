@@ -10,7 +10,7 @@ from tickdisk.blame.chain import follow
 from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.blame.lanes import KINDS, Integers, Intervals, ThreadWaits
 from tickdisk.blame.links import describe
-from tickdisk.blame.loops import loop_of
+from tickdisk.blame.loops import ThreadLoop, is_known, loop_of, paced_loop
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.waiting import TickCause, TimeKind
@@ -126,14 +126,36 @@ def _explained_thread(lanes: ThreadWaits, evidence: CaptureEvidence, name: str |
 
 
 def _recognised(evidence: CaptureEvidence, thread: int, seen_ns: tuple[int, int]) -> CaptureEvidence:
-    """Returns the evidence with the turns of the thread's loop as ticks, and with its period as the budget, if it runs a loop."""
-    waits = evidence.waits[(evidence.waits["thread"] == thread) & (evidence.waits["kind"] != TimeKind.ABSENT)]
-    loop = loop_of(waits.sort_values("start_ns"), seen_ns[1] - seen_ns[0])
+    """Returns the evidence with the turns of the thread's loop as ticks, and with its period as the budget, if it runs a loop.
+
+    A loop of an odd period is none if another thread paces it with the period of a game server.
+    """
+    own = _waits_of(evidence, thread)
+    loop = loop_of(own, seen_ns[1] - seen_ns[0])
+    if (loop is None or not is_known(loop.period_ns)) and (pacer := _pacer(evidence, thread)) is not None:
+        loop = paced_loop(own, pacer)
     if loop is None:
         return evidence
     ticks = pd.DataFrame({"tick": np.arange(1, loop.starts_ns.size + 1), "start_ns": loop.starts_ns})
     ticks["end_ns"] = pd.array([pd.NA] * len(ticks), dtype="Int64")
     return replace(evidence, ticks=ticks, budget_ns=loop.period_ns, recognised=True)
+
+
+def _pacer(evidence: CaptureEvidence, thread: int) -> ThreadLoop | None:
+    """Returns the loop of another thread that has the period of a game server, the one with most turns, or None."""
+    found = []
+    for other in evidence.waits["thread"].unique():
+        waits = _waits_of(evidence, int(other))
+        if int(other) != thread and len(waits):
+            loop = loop_of(waits, int(waits["end_ns"].max() - waits["start_ns"].min()))
+            found += [] if loop is None or not is_known(loop.period_ns) else [loop]
+    return max(found, key=lambda loop: loop.starts_ns.size, default=None)
+
+
+def _waits_of(evidence: CaptureEvidence, thread: int) -> pd.DataFrame:
+    """Returns the waits of a thread while it existed, in the order of time."""
+    waits = evidence.waits
+    return waits[(waits["thread"] == thread) & (waits["kind"] != TimeKind.ABSENT)].sort_values("start_ns")
 
 
 def _gaps(evidence: CaptureEvidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:

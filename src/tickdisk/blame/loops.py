@@ -1,8 +1,11 @@
-"""Recognises a thread that runs a loop with a period, and the start of each turn, from the waits of the thread alone.
+"""Recognises a thread that runs a loop with a period, and the start of each turn, from its waits.
 
 A loop rests once in every turn, at a timer or until another thread wakes it, and the rest is longer than its other idle waits.
 The starts of turns are therefore the ends of idle waits that are long enough. The least length is the one for which most times
 between starts are alike. If they are not alike for any length, the thread runs no loop.
+
+Another thread can pace a loop: it rests for a period and then says that a turn is due, and the thread that works begins the turn
+when it next comes back from a rest. Luanti's thread `Server` also wakes for each packet, so that its own rests tell no turn.
 """
 
 from dataclasses import dataclass
@@ -23,6 +26,10 @@ _LEAST_ALIKE = 0.75
 """Least share of the times between starts that are like the period."""
 _LEAST_SEEN = 0.5
 """Least share of the observed time that as many periods as there are turns take up."""
+_KNOWN_NS = (50_000_000, 90_000_000, 100_000_000)
+"""Periods of Minecraft's servers, and of Luanti's, which older versions and settings give as 100 ms."""
+_NEAR = 0.02
+"""Share of a known period by which another one is still that period."""
 _LENGTHS = np.linspace(0, 0.98, 50)
 """Quantiles of the lengths of idle waits, which are tried as the least length."""
 
@@ -35,6 +42,22 @@ class ThreadLoop:
     """Median time in ns from the start of one turn to the start of the next."""
     starts_ns: Integers
     """Start of each turn, in ns, shape (n,). If a turn took so long that the thread did not rest, the next one belongs to it."""
+
+
+def is_known(period_ns: int) -> bool:
+    """Returns whether a period is one of those with which game servers tick."""
+    return any(abs(period_ns - known_ns) < _NEAR * known_ns for known_ns in _KNOWN_NS)
+
+
+def paced_loop(waits: pd.DataFrame, pacer: ThreadLoop) -> ThreadLoop:
+    """Returns the loop that a thread runs at the pace of another thread.
+
+    `waits` has the rows of the thread that works, in the order of time. A turn begins at the end of its first rest after the
+    pacer has said that one is due. If the thread worked on through several of these times, they make one turn.
+    """
+    ends_ns = waits.loc[waits["kind"].isin([TimeKind.SLEEP, TimeKind.LOCK]), "end_ns"].to_numpy(np.int64)
+    following = np.searchsorted(ends_ns, pacer.starts_ns)
+    return ThreadLoop(pacer.period_ns, ends_ns[np.unique(following[following < ends_ns.size])])
 
 
 def loop_of(waits: pd.DataFrame, seen_ns: int) -> ThreadLoop | None:
