@@ -150,7 +150,7 @@ def test_a_thread_that_wakes_for_packets_too_ticks_at_the_pace_of_another(seed: 
             due = 90 * (starts[-1] / MS // 90 + 1)
         at += 0.1
     pacer = looping(1, "main", 90, 0.5, rng)
-    found = blame.attribute(evidence(*rows, *pacer), thread="Server")
+    found = blame.attribute(evidence(*rows, *pacer), thread="Server", pacer=1)
     assert found.budget_ns == pytest.approx(90 * MS, rel=0.001)
     ticks = found.evidence.ticks
     assert ticks is not None

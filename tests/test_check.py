@@ -40,6 +40,7 @@ def test_servers_are_found_by_program_thread_and_module(tmp_path: Path) -> None:
     process(tmp_path, 40, "java", "Ms-TickScheduler")
     process(tmp_path, 50, "java", "GC Thread#0")
     process(tmp_path, 60, "server", program=b"\x7fELF..\xff Go buildinf:..path\tgithub.com/df-mc/dragonfly\n")
+    listening(tmp_path / "60")
     process(tmp_path, 70, "caddy", program=b"\x7fELF..\xff Go buildinf:..path\tgithub.com/caddyserver/caddy\n")
     process(tmp_path, 80, "bedrock_server")
     process(tmp_path, 90, "kthread", command="")
@@ -54,7 +55,13 @@ def test_servers_are_found_by_program_thread_and_module(tmp_path: Path) -> None:
 
 def test_ports_are_those_on_which_the_process_itself_listens(tmp_path: Path) -> None:
     process(tmp_path, 10, "bedrock_server")
-    folder = tmp_path / "10"
+    listening(tmp_path / "10")
+    [found] = check.find_servers(tmp_path)
+    assert found.ports == ("19132/udp", "25565/tcp")
+
+
+def listening(folder: Path) -> None:
+    """Gives a process sockets on two ports, next to a connection, a pipe, and a socket of another process."""
     (folder / "fd").mkdir()
     (folder / "net").mkdir()
     for number, target in ((3, "socket:[1]"), (4, "socket:[2]"), (5, "pipe:[9]"), (6, "socket:[3]")):
@@ -63,8 +70,6 @@ def test_ports_are_those_on_which_the_process_itself_listens(tmp_path: Path) -> 
     line = "   0: 00000000:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000 00000000     0        0 {} 2 0 0\n"
     (folder / "net/udp").write_text(head + line.format(19132, "07", 1) + line.format(5353, "07", 8))
     (folder / "net/tcp").write_text(head + line.format(25565, "0A", 2) + line.format(40000, "01", 3))
-    [found] = check.find_servers(tmp_path)
-    assert found.ports == ("19132/udp", "25565/tcp")
 
 
 def seen(bodies: Sequence[Sequence[tuple[object, ...]]], name: str = "Server thread", **more: int) -> Look:
@@ -116,6 +121,39 @@ def test_computing_is_not_blamed_on_the_disk() -> None:
     verdict = judged(seen([*late * 4, *QUIET], read_ns=MS))
     assert (verdict.cause, verdict.needed, verdict.advice) == (TickCause.CPU, None, (Advice.COMPUTING,))
     assert "the biggest cause is computing, and a faster disk would not help" in check.screen(verdict)[0]
+
+
+def test_a_server_that_is_too_slow_in_every_tick_keeps_the_budget_of_its_kind() -> None:
+    """Its loop has a period of 100 ms, and ticks of its kind have 50."""
+    verdict = judged(seen([[("run", 80 * MS), ("sleep", 20 * MS)]] * 120))
+    assert verdict.ticks is not None
+    assert (verdict.ticks.budget_ms, verdict.ticks.late) == (50, verdict.ticks.count)
+    assert verdict.ticks.per_s == pytest.approx(10, rel=0.01)
+    assert verdict.cause is TickCause.CPU
+
+
+def test_a_loop_that_is_often_late_is_recognised() -> None:
+    rng = np.random.default_rng(4)
+    verdict = judged(seen([[("run", (100 if rng.random() < 0.3 else 2) * MS)] for _ in range(300)]))
+    assert verdict.ticks is not None
+    assert verdict.ticks.are_told
+    assert verdict.ticks.late > 30
+    assert verdict.cause is TickCause.CPU
+
+
+def test_a_server_that_never_rests_is_said_to_be_busy_all_the_time() -> None:
+    verdict = judged(seen([[("run", 60 * MS)]] * 300))
+    assert verdict.ticks is not None
+    assert not verdict.ticks.are_told
+    assert any("It was busy in 100 % of the time." in line for line in check.screen(verdict))
+
+
+def test_a_window_that_is_too_short_is_left_out_and_said() -> None:
+    look = seen(QUIET)
+    short = replace(seen(QUIET[:3]).captures[0], name="window 2")
+    verdict = judged(replace(look, captures=[*look.captures, short]))
+    assert verdict.ticks is not None
+    assert (verdict.ticks.are_told, verdict.lacks) == (True, ("window 2, which shows too little of the thread",))
 
 
 def test_a_process_without_a_loop_has_no_ticks_and_no_late_time() -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +129,20 @@ def test_a_server_that_ends_is_told_for_as_long_as_it_ran(tmp_path: Path) -> Non
     assert f"Not seen: process {pid} ended" in said.splitlines()
 
 
+def test_ctrl_c_ends_a_check_and_keeps_what_was_seen(tmp_path: Path) -> None:
+    with server(tmp_path, burn_ms=200) as pid:
+        home = cgroup_of(pid)
+        words = [BIN / "tickdisk", "check", "--pid", str(pid), "--seconds", "40"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            wait_until(lambda: cgroup_of(pid) != home)
+            time.sleep(12)
+            running.send_signal(signal.SIGINT)
+            said, _ = running.communicate(timeout=LIMIT_S)
+    assert running.returncode == 0
+    assert said.startswith("LAG: ")
+    assert "Not seen: the rest of the check, which Ctrl-C ended" in said.splitlines()
+
+
 def test_without_bpftrace_the_counters_of_the_kernel_are_told(tmp_path: Path) -> None:
     with server(tmp_path, burn_ms=200) as pid:
         words = [BIN / "tickdisk", "check", "--pid", str(pid), "--seconds", "3"]
@@ -136,7 +150,7 @@ def test_without_bpftrace_the_counters_of_the_kernel_are_told(tmp_path: Path) ->
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S, env=own)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("NOT CAPTURED: ")
-    assert lines[0].endswith("(process {}); the thread Server thread waited for the disk in 0 % of 3 s.".format(pid))
+    assert lines[0].endswith(f"(process {pid}); the thread Server thread waited for the disk in 0 % of 3 s.")
     assert lines[-1] == "Not seen: the reasons of lag, because bpftrace cannot capture: bpftrace is not installed"
 
 
@@ -155,8 +169,8 @@ def wait_until(true: Any) -> None:
 
 def captures() -> list[str]:
     """Returns the processes of bpftrace that run."""
-    return [
-        path.parent.name
-        for path in Path("/proc").glob("[0-9]*/comm")
-        if path.exists() and path.read_text(errors="replace").strip() == "bpftrace"
-    ]
+    found = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):  # It has ended.
+            found += [path.parent.name] if path.read_text(errors="replace").strip() == "bpftrace" else []
+    return found

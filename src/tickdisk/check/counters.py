@@ -8,7 +8,7 @@ from pathlib import Path
 from tickdisk.check.find import FoundServer
 from tickdisk.check.look import Now
 from tickdisk.check.price import Phase, processor_ns
-from tickdisk.check.record import Advice, Counters, Instrument, Verdict
+from tickdisk.check.record import Counters, Instrument, Verdict
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import ProcessIdentity
 
@@ -28,21 +28,29 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
     thread, name = _thread(found)
     states: list[str] = []
     before, used_ns, began_s = _bytes(found.pid), processor_ns(found.pid) or 0, time.monotonic()
+    last_ns, after = used_ns, before
     pressed_us = _pressure_us()
     cut: tuple[str, ...] = ()
     while (ran_s := time.monotonic() - began_s) < seconds:
-        try:
-            states.append(_state(found.pid, thread))
-        except OSError:
+        now_ns = processor_ns(found.pid)
+        if now_ns is None or not process.alive():
             cut = (f"process {found.pid} ended",)
             break
-        cores = ((processor_ns(found.pid) or used_ns) - used_ns) / 1e9 / max(ran_s, _PERIOD_S)
-        show(Now(ran_s, seconds, Phase.FREE, cores))
+        last_ns, after = now_ns, _bytes(found.pid)
+        try:
+            states.append(_state(found.pid, thread))
+        except OSError:  # The thread has ended, and the process goes on.
+            thread, name = _thread(found)
+        try:
+            show(Now(ran_s, seconds, Phase.FREE, (last_ns - used_ns) / 1e9 / max(ran_s, _PERIOD_S)))
+        except KeyboardInterrupt:
+            cut = ("the rest of the check, which Ctrl-C ended",)
+            break
         time.sleep(_PERIOD_S)
-    ran_s, after = time.monotonic() - began_s, _bytes(found.pid)
+    ran_s = time.monotonic() - began_s
     counters = Counters(
         waiting_share=states.count(_STORED) / max(len(states), 1),
-        cores=((processor_ns(found.pid) or used_ns) - used_ns) / 1e9 / ran_s,
+        cores=(last_ns - used_ns) / 1e9 / ran_s,
         read_mb_per_s=None if before is None or after is None else (after[0] - before[0]) / 1e6 / ran_s,
         written_mb_per_s=None if before is None or after is None else (after[1] - before[1]) / 1e6 / ran_s,
         pressure_share=None if pressed_us is None else ((_pressure_us() or pressed_us) - pressed_us) / 1e6 / ran_s,
@@ -64,7 +72,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
         needed=None,
         price=None,
         counters=counters,
-        advice=(Advice.LONGER,) if cut else (),
+        advice=(),
     )
 
 
@@ -72,7 +80,7 @@ def _thread(found: FoundServer) -> tuple[int, str]:
     """Returns number and name of the thread that ticks, or of the one that has computed most."""
     used: list[tuple[bool, int, int, str]] = []
     ticking = () if found.kind is None else found.kind.tick_threads
-    for folder in Path(f"/proc/{found.pid}/task").iterdir():
+    for folder in Path(f"/proc/{found.pid}/task").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):
             name = (folder / "comm").read_text(errors="replace").strip()
             ran = int((folder / "schedstat").read_text().split()[0])

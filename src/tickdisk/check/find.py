@@ -1,4 +1,4 @@
-"""Finds game servers among the processes of a machine, by their programs, their threads and their ports."""
+"""Finds game servers among the processes of a machine, by their programs and their threads."""
 
 import re
 from collections.abc import Iterator
@@ -27,20 +27,22 @@ class ServerKind:
     """Names of programs that are this server. A version after the name does not count."""
     threads: tuple[str, ...]
     """Beginnings of the names of threads that only this server has. A program that runs other things, too, is told by them."""
-    ports: tuple[int, ...]
-    """Ports on which servers of this kind listen unless they are told otherwise."""
     tick_ms: float
     """Time between the starts of two ticks that are on time, unless the server is told otherwise."""
     tick_threads: tuple[str, ...]
-    """Names of the threads that tick, as the kernel has them. It is empty if the ticks have no thread of their own."""
+    """Beginnings of the names of the threads that tick. It is empty if the ticks have no thread of their own."""
+    is_paced_by_main: bool = False
+    """Whether the main thread says when a tick is due."""
 
 
 KINDS = (
-    ServerKind("luanti", "Luanti", ("luanti", "luantiserver", "minetest", "minetestserver"), (), (30000,), 90, ("Server",)),
-    ServerKind("bedrock", "Bedrock Dedicated Server", ("bedrock_server",), (), (19132,), 50, ("MINECRAFT",)),
-    ServerKind("java", "Minecraft's Java server", (), ("Server thread",), (25565,), 50, ("Server thread",)),
-    ServerKind("minestom", "Minestom", (), ("Ms-Tick",), (25565,), 50, ("Ms-Tick",)),
-    ServerKind("dragonfly", "Dragonfly", (), (), (19132,), 50, ()),
+    ServerKind(
+        "luanti", "Luanti", ("luanti", "luantiserver", "minetest", "minetestserver"), (), 90, ("Server",), is_paced_by_main=True
+    ),
+    ServerKind("bedrock", "Bedrock Dedicated Server", ("bedrock_server",), (), 50, ("MINECRAFT",)),
+    ServerKind("java", "Minecraft's Java server", (), ("Server thread",), 50, ("Server thread",)),
+    ServerKind("minestom", "Minestom", (), ("Ms-Tick",), 50, ("Ms-Tick",)),
+    ServerKind("dragonfly", "Dragonfly", (), (), 50, ()),
 )
 """The kinds of game server that are recognised, the surest sign first."""
 _BY_NAME = {kind.name: kind for kind in KINDS}
@@ -86,15 +88,16 @@ def _looked_at(pid: int, proc: Path) -> FoundServer | None:
     try:
         program = (folder / "comm").read_text(errors="replace").strip()
         command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    except (FileNotFoundError, ProcessLookupError):
+    except OSError:  # It has ended, or belongs to somebody who hides it.
         return None
     if not command:  # a thread of the kernel, or a process that has ended
         return None
-    kind = _kind(folder, program)
-    return FoundServer(pid, program, command, tuple(_ports(folder)) if kind is not None else (), kind)
+    ports = tuple(_ports(folder))
+    return FoundServer(pid, program, command, ports, _kind(folder, program, listens=bool(ports)))
 
 
-def _kind(folder: Path, program: str) -> ServerKind | None:
+def _kind(folder: Path, program: str, *, listens: bool) -> ServerKind | None:
+    """Returns the kind of a process. The program itself is read only if the process listens on a port."""
     for kind in KINDS:
         if any(program == name or program.startswith(f"{name}-") for name in kind.programs):
             return kind
@@ -102,7 +105,7 @@ def _kind(folder: Path, program: str) -> ServerKind | None:
     for kind in KINDS:
         if any(name.startswith(beginning) for beginning in kind.threads for name in names):
             return kind
-    module = _go_module(folder / "exe")
+    module = _go_module(folder / "exe") if listens else None
     return None if module is None else _BY_NAME[module]
 
 

@@ -50,7 +50,7 @@ class Now:
 
 
 Show = Callable[[Now], None]
-"""It is called with the state of a check ten times a second, to display it."""
+"""It is called with the state of a check ten times a second, to display it. It raises KeyboardInterrupt to end the check."""
 
 
 def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
@@ -62,6 +62,8 @@ def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
     process = ProcessIdentity.of(pid)
     if process is None:
         raise TickdiskError(f"process {pid} does not run; `tickdisk check` without --pid finds the game servers of this machine")
+    if memory.free_bytes() < memory.LEAST_BYTES:
+        raise TickdiskError(f"{memory.MEMORY} has no room for a capture; {memory.MORE_MEMORY}")
     seen = Look([], [], time.time_ns() - time.monotonic_ns())
     free_s = _FREE_SHARE * seconds if seconds >= _SHORTEST_S else 0.0
     windows = _WINDOWS if free_s else 1
@@ -76,10 +78,15 @@ def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
                 _leave_alone(watch, free_s)
         except KeyboardInterrupt:
             if not seen.captures:
+                raise TickdiskError("Ctrl-C ended the check before anything was captured") from None
+            seen.cut.append("the rest of the check, which Ctrl-C ended")
+        except (_EndedError, TickdiskError, OSError) as error:
+            if not process.alive():
+                seen.cut.append(f"process {pid} ended")
+            elif seen.captures:
+                seen.cut.append(str(error))
+            else:
                 raise
-            seen.cut.append("it was ended by Ctrl-C")
-        except _EndedError:
-            seen.cut.append(f"process {pid} ended")
     seen.intervals.extend(meter.intervals)
     return seen
 

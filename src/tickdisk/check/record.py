@@ -29,6 +29,9 @@ class Advice(StrEnum):
     COMPUTING = "computing"
     CORES = "cores"
     LOCKS = "locks"
+    """Threads wait for each other, or for the collector of garbage, which looks the same."""
+    OTHERS = "others"
+    """The thread that ticks waits for something outside the server, or sleeps for longer than it should."""
     LONGER = "longer"
     """Too little was seen."""
 
@@ -43,11 +46,13 @@ class CheckedTicks(Record):
     budget_ms: float | None
     """The time from the start of one tick to the start of the next if both are on time. It is null for seconds."""
     late: Annotated[int, Unit("ticks")]
-    """The number of ticks that took over one and a half budgets."""
+    """The number of ticks that took over one and a half budgets, from their start to the start of the next."""
     per_s: float | None
     """The number of ticks in a second, which operators call TPS. It is null for seconds."""
     busy_ms: float
     """The mean time of a tick in which its thread did not sleep, which operators call MSPT."""
+    busy_share: float
+    """The part of all the time in which the thread did not sleep."""
     longest_ms: float
     """The longest time from the start of a tick to the start of the next."""
 
@@ -80,12 +85,12 @@ class CheckedWait(Record):
     """The name of the thread that waited."""
     holds_lock: bool
     """Whether the thread that ticks waited behind it."""
-    count: Annotated[int, Unit("waits")]
-    """The number of waits."""
+    count: Annotated[int, Unit("calls")]
+    """The number of calls that waited."""
     total_ms: float
-    """Their time in all."""
+    """The time of all waits."""
     longest_ms: float
-    """The longest of them."""
+    """The longest wait. A call can wait several times."""
 
 
 class Moment(Record):

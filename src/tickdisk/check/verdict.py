@@ -1,5 +1,6 @@
 """Judges what a check has seen: whether ticks were late, why, behind which files, and what would help."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import blame as blames_room
-from tickdisk.blame import READS, SLOW, Blame
+from tickdisk.blame import READS, SAVES, SLOW, Blame, CaptureEvidence
 from tickdisk.check.find import FoundServer
 from tickdisk.check.look import Look
 from tickdisk.check.price import price_of
@@ -32,22 +33,25 @@ def judge(found: FoundServer, seen: Look, rng: np.random.Generator, thread: str 
     The explained thread is `thread`, or the one that ticks in a server of its kind, or the busiest one with a loop. Raises
     TickdiskError if no wait of the process was captured, or of the thread that was named.
     """
-    explained = [_explained(capture, found, thread) for capture in seen.captures if len(capture.waits)]
+    explained, left_out = _explained(seen.captures, found, thread)
     if not explained:
-        raise TickdiskError(f"{found.title} did nothing while it was captured; check it again while players are on it")
+        reasons = "; ".join(seen.cut) or "check it again while players are on it"
+        raise TickdiskError(f"{found.title} did nothing while it was captured; {reasons}")
     ticks = pd.concat([each.ticks.assign(window=number) for number, each in enumerate(explained)], ignore_index=True)
     told = [each.evidence.ticks is not None for each in explained]
     checked = _ticks(ticks, explained, are_told=all(told))
     causes = _causes(ticks) if checked.are_told else ()
     waits = _waits(explained)
     needed = _needed(ticks, explained) if causes else None
-    lacks = {f"{count:,} {kind}" for capture in seen.captures for kind, count in capture.lacks.items()}
+    lacks = Counter[str]()
+    for capture in seen.captures:
+        lacks.update(capture.lacks)
     return Verdict(
         server=found.title,
         kind="" if found.kind is None else found.kind.name,
         pid=found.pid,
         instrument=Instrument.CAPTURE,
-        lacks=(*seen.cut, *sorted(lacks)),
+        lacks=(*seen.cut, *left_out, *(f"{count:,} {kind}" for kind, count in sorted(lacks.items()))),
         seconds=sum(capture.captured_ns[1] - capture.captured_ns[0] for capture in seen.captures) / 1e9,
         thread=explained[0].thread_name,
         ticks=checked,
@@ -62,11 +66,37 @@ def judge(found: FoundServer, seen: Look, rng: np.random.Generator, thread: str 
     )
 
 
-def _explained(capture: blames_room.CaptureEvidence, found: FoundServer, thread: str | None) -> Blame:
-    if thread is None and found.kind is not None:
-        names = set(capture.waits["thread_name"])
-        thread = next((name for own in found.kind.tick_threads for name in sorted(names) if name.startswith(own)), None)
-    return blames_room.attribute(capture, thread=thread)
+def _explained(captures: Sequence[CaptureEvidence], found: FoundServer, thread: str | None) -> tuple[list[Blame], list[str]]:
+    """Returns the captures with the same thread explained, and words for those that are left out.
+
+    If some captures have ticks, the others are left out. The budget of a tick is that of the server's kind, or a shorter one.
+    """
+    whole = [capture for capture in captures if len(capture.waits)]
+    kind = found.kind
+    if thread is None and kind is not None:
+        names = sorted({name for capture in whole for name in capture.waits["thread_name"].unique()})
+        thread = next((name for own in kind.tick_threads for name in names if name.startswith(own)), None)
+    known_ns = None if kind is None else round(kind.tick_ms * 1e6)
+    pacer = found.pid if kind is not None and kind.is_paced_by_main else None
+    explained: list[Blame] = []
+    for capture in whole:
+        try:
+            own = blames_room.attribute(capture, thread=thread, period_ns=known_ns, pacer=pacer)
+        except TickdiskError:
+            if len(whole) == 1:
+                raise
+            continue
+        thread = own.thread_name
+        explained.append(own)
+    if any(own.evidence.ticks is not None for own in explained):
+        explained = [own for own in explained if own.evidence.ticks is not None]
+        if known_ns is not None:
+            explained = [
+                blames_room.attribute(own.evidence, budget_ns=min(known_ns, own.budget_ns or known_ns), thread=thread)
+                for own in explained
+            ]
+    used = {own.evidence.name for own in explained}
+    return explained, [f"{each.name}, which shows too little of the thread" for each in captures if each.name not in used]
 
 
 def _ticks(ticks: pd.DataFrame, explained: Sequence[Blame], *, are_told: bool) -> CheckedTicks:
@@ -76,9 +106,10 @@ def _ticks(ticks: pd.DataFrame, explained: Sequence[Blame], *, are_told: bool) -
         are_told=are_told,
         count=len(ticks),
         budget_ms=None if budget_ns is None else budget_ns / 1e6,
-        late=0 if budget_ns is None else int((ticks["gap_ns"] > SLOW * budget_ns).sum()),
+        late=int(ticks["slow"].sum()) if are_told else 0,
         per_s=1000 / float(gap_ms.mean()) if are_told else None,
         busy_ms=float(busy_ms.mean()),
+        busy_share=float(busy_ms.sum() / gap_ms.sum()),
         longest_ms=float(gap_ms.max()),
     )
 
@@ -102,11 +133,11 @@ def _causes(ticks: pd.DataFrame) -> tuple[LateTime, ...]:
 def _waits(explained: Sequence[Blame]) -> tuple[CheckedWait, ...]:
     """Returns the waits for storage in slow ticks, or in all windows if there are no ticks, by folder, call and thread."""
     parts = []
-    for each in explained:
+    for at, each in enumerate(explained):
         io = each.links[each.links["kind"] == TimeKind.IO]
         if each.evidence.ticks is not None:
             io = io[io["tick"].isin(each.ticks.loc[each.ticks["slow"], "tick"])]
-        parts.append(io)
+        parts.append(io.assign(window=at))
     io = pd.concat(parts)
     rows: list[CheckedWait] = []
     folders = io["file"].map(lambda file: str(Path(file).parent) if file else "")
@@ -121,7 +152,7 @@ def _waits(explained: Sequence[Blame]) -> tuple[CheckedWait, ...]:
                 op=op,
                 thread=thread,
                 holds_lock=bool((own["depth"] > 0).any()),
-                count=len(own),
+                count=_requests(own),
                 total_ms=float(ms.sum()),
                 longest_ms=float(ms.max()),
             )
@@ -143,20 +174,31 @@ def _moments(ticks: pd.DataFrame, explained: Sequence[Blame], offset_ns: int) ->
 
 
 def _needed(ticks: pd.DataFrame, explained: Sequence[Blame]) -> Needed | None:
-    """Returns how much of today's waiting for storage a disk could leave, so that storage makes no tick late any more."""
+    """Returns how much of today's waiting for storage a disk could leave, so that storage makes no tick late any more.
+
+    It is None if storage made no tick late. Ticks that would be late without any wait for storage do not count.
+    """
     slow: Any = ticks[ticks["slow"] & (ticks["cause"] == TickCause.STORAGE)]
     if slow.empty:
         return None
-    budget_ns = SLOW * float(explained[0].budget_ns or 0)
-    other_ns = (slow["gap_ns"] - slow["sleep_ns"] - slow["storage_ns"]).clip(upper=budget_ns)
-    left = (budget_ns - other_ns) / slow["storage_ns"]
-    io = pd.concat([each.links[each.links["kind"] == TimeKind.IO] for each in explained])
-    syncs, reads = io.loc[io["op"] == _SYNC, "ns"], io.loc[io["op"].isin(READS), "ns"]
+    left_ns = SLOW * float(explained[0].budget_ns or 0) - (slow["gap_ns"] - slow["sleep_ns"] - slow["storage_ns"])
+    share = (left_ns / slow["storage_ns"])[left_ns > 0]
+    io = pd.concat([each.links[each.links["kind"] == TimeKind.IO].assign(window=at) for at, each in enumerate(explained)])
     return Needed(
-        factor=float(left.quantile(1 - _IN_TIME)),
-        sync_ms=float(syncs.mean()) / 1e6 if len(syncs) else None,
-        read_ms=float(reads.mean()) / 1e6 if len(reads) else None,
+        factor=float(share.quantile(1 - _IN_TIME, interpolation="lower")) if len(share) else 0.0,
+        sync_ms=_mean_ms(io[io["op"] == _SYNC]),
+        read_ms=_mean_ms(io[io["op"].isin(READS)]),
     )
+
+
+def _requests(io: pd.DataFrame) -> int:
+    """Returns how many requests some waits belong to. A request can wait several times, and a wait may have no request."""
+    known = io[io["request"].notna()]
+    return len(known.groupby(["window", "request"])) + int(io["request"].isna().sum())
+
+
+def _mean_ms(io: pd.DataFrame) -> float | None:
+    return float(io["ns"].sum()) / 1e6 / _requests(io) if len(io) else None
 
 
 def _advice(
@@ -172,7 +214,7 @@ def _advice(
         match late.cause:
             case TickCause.STORAGE:
                 read_ms = sum(wait.total_ms for wait in waits if wait.op in READS)
-                saved_ms = sum(wait.total_ms for wait in waits) - read_ms
+                saved_ms = sum(wait.total_ms for wait in waits if wait.op in SAVES)
                 if saved_ms >= read_ms:
                     advice += [Advice.FASTER_FLUSHES] if needed is not None and needed.factor > 0 else []
                     advice.append(Advice.SAVE_APART)
@@ -182,6 +224,8 @@ def _advice(
                 advice.append(Advice.COMPUTING)
             case TickCause.RUN_QUEUE:
                 advice.append(Advice.CORES)
-            case TickCause.LOCK | TickCause.PAUSE | TickCause.SLEEP:
+            case TickCause.LOCK | TickCause.PAUSE:
                 advice.append(Advice.LOCKS)
+            case TickCause.SLEEP:
+                advice.append(Advice.OTHERS)
     return tuple(dict.fromkeys(advice))[:2]

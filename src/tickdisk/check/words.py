@@ -20,7 +20,8 @@ _WORDS = {
     Advice.MORE_MEMORY: "More memory for the page cache helps: the server reads files from the disk again.",
     Advice.COMPUTING: "The server needs a faster core, or less to compute: fewer entities, plugins or chunks at a time.",
     Advice.CORES: "Other programs take the cores that the server needs. Move them, or give the server cores of its own.",
-    Advice.LOCKS: "Threads of the server wait for each other, which is the server's own matter. Ask its developers.",
+    Advice.LOCKS: "Threads of the server wait for each other, or for the collector of garbage. Look at its log.",
+    Advice.OTHERS: "The server sleeps, or waits for something outside of it, such as a database or a network.",
     Advice.LONGER: "Too few ticks were seen. Check for longer, while players are on the server.",
 }
 _CAUSES = {
@@ -29,7 +30,7 @@ _CAUSES = {
     TickCause.PAUSE: "pauses of the runtime",
     TickCause.CPU: "computing",
     TickCause.RUN_QUEUE: "waiting for a core",
-    TickCause.SLEEP: "asleep, as the server asked for",
+    TickCause.SLEEP: "sleep and waits for others",
 }
 
 
@@ -67,7 +68,7 @@ def _first(verdict: Verdict) -> str:
         return f"NO LAG: none of {ticks.count:,} ticks of {verdict.server} was late in {verdict.seconds:.0f} s."
     cause = verdict.causes[0]
     if cause.cause is TickCause.STORAGE:
-        helps = "a faster disk would help" if verdict.needed and verdict.needed.factor > 0 else "no disk would be fast enough"
+        helps = "a faster disk would help" if verdict.needed and verdict.needed.factor > 0 else "no disk alone would be enough"
         blamed = f"the biggest cause is the disk, and {helps}"
     else:
         has_part = verdict.storage_late_ms > _PART * verdict.late_ms
@@ -94,7 +95,8 @@ def _of_ticks(verdict: Verdict) -> Iterator[str]:
     if ticks is None:
         return
     if not ticks.are_told or ticks.budget_ms is None or ticks.per_s is None:
-        yield f"The thread {verdict.thread} has no loop that can be recognised, so moments and not ticks are told."
+        busy = percent(round(ticks.busy_share, 2))
+        yield f"The thread {verdict.thread} has no loop that can be recognised. It was busy in {busy} of the time."
         return
     yield (
         f"Ticks: {ticks.per_s:.1f} a second (TPS) of {1000 / ticks.budget_ms:.1f}, {_ms(ticks.busy_ms)} each (MSPT), the longest "

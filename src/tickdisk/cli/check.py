@@ -1,5 +1,6 @@
 """The command `tickdisk check`, which says whether the disk makes a running game server late."""
 
+import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,6 +81,8 @@ def _display() -> "Iterator[room.Show]":
     from tickdisk import check as room
 
     is_terminal = sys.stderr.isatty()
+    pressed: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     words = {
         room.Phase.FREE: "left alone, for comparison",
         room.Phase.CAPTURED: "captured",
@@ -87,6 +90,8 @@ def _display() -> "Iterator[room.Show]":
     }
 
     def show(now: "room.Now") -> None:
+        if pressed:
+            raise KeyboardInterrupt
         if is_terminal:
             line = f"{now.seconds:3.0f} of {now.of_seconds:.0f} s, {words[now.phase]}; {now.server_cores:.2f} cores"
             print(f"\r{line:78}", end="", file=sys.stderr, flush=True)

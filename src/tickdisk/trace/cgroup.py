@@ -18,9 +18,10 @@ _LEAVE_LIMIT_S = 5.0
 _match_snapshots = itertools.count()
 _GUARD = """
 cat >/dev/null
-while [ -d "$1" ] && ! rmdir "$1"; do
-  while read -r process; do echo "$process" >"$2/cgroup.procs"; done <"$1/cgroup.procs"
-  sleep 0.1
+for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  [ -d "$1" ] && ! rmdir "$1" || exit 0
+  while read -r process; do [ "$process" = 0 ] || echo "$process" >"$2/cgroup.procs"; done <"$1/cgroup.procs"
+  sleep 0.2
 done
 """
 """A program of the shell that removes a cgroup when its owner has ended, also after kill -9."""
@@ -79,8 +80,9 @@ class Cgroup:
             _remove(self.path)
         finally:
             os.close(self._lock)
-            if self._guard is not None:
-                self._guard.communicate()
+            if self._guard is not None and self._guard.stdin is not None:
+                self._guard.stdin.close()
+                self._guard.wait()
 
     @property
     def id(self) -> int:
@@ -154,12 +156,14 @@ def _members(path: Path) -> list[int]:
 def _remove(path: Path) -> None:
     deadline = time.monotonic() + _LEAVE_LIMIT_S
     while True:
-        for pid in _members(path):
-            with suppress(ProcessLookupError):
-                (path.parent / "cgroup.procs").write_text(str(pid))
         try:
+            for pid in _members(path):
+                with suppress(ProcessLookupError):
+                    (path.parent / "cgroup.procs").write_text(str(pid))
             path.rmdir()
         except OSError as error:
+            if not path.exists():  # Its owner's guard, or the init system, was faster.
+                return
             if time.monotonic() > deadline:
                 raise TickdiskError(f"cannot remove {path}: {error.strerror}; end what is in it, then remove it") from error
             time.sleep(0.02)
