@@ -142,7 +142,7 @@ def test_a_loop_that_is_often_late_is_recognised() -> None:
 
 
 def test_a_server_that_never_rests_is_said_to_be_busy_all_the_time() -> None:
-    verdict = judged(seen([[("run", 60 * MS)]] * 300))
+    verdict = judged(seen([[("run", 60 * MS), ("read", MAP, 0)]] * 300, read_ns=MS))
     assert verdict.ticks is not None
     assert not verdict.ticks.are_told
     assert any("It was busy in 100 % of the time." in line for line in check.screen(verdict))
