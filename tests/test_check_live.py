@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BIN
+from conftest import BIN, for_release
 
 from tickdisk import device, trace
 from tickdisk.trace.cgroup import cgroup_of
@@ -69,7 +69,7 @@ def checked(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[st
     return done
 
 
-def verdict(pid: int, folder: Path, seconds: int = 24) -> tuple[list[str], dict[str, Any]]:
+def verdict(pid: int, folder: Path, seconds: int = 20) -> tuple[list[str], dict[str, Any]]:
     place = folder / "verdict.json"
     done = checked("--pid", str(pid), "--seconds", str(seconds), "--json", place)
     return done.stdout.splitlines(), json.loads(place.read_text())
@@ -110,12 +110,13 @@ def test_computing_is_not_blamed_on_the_disk_and_a_check_that_is_killed_leaves_n
         running.wait()
         wait_until(lambda: not group.exists() and not captures())
         assert cgroup_of(pid) == home
-        lines, found = verdict(pid, tmp_path, 12)
+        lines, found = verdict(pid, tmp_path, 9)
     assert "the biggest cause is computing, and a faster disk would not help" in lines[0]
     assert found["causes"][0]["cause"] == "cpu"
-    assert found["price"] is None, "twelve seconds have no pauses"
+    assert found["price"] is None, "so short a check has no pauses"
 
 
+@for_release
 def test_a_server_that_ends_is_told_for_as_long_as_it_ran(tmp_path: Path) -> None:
     with server(tmp_path, burn_ms=200) as pid:
         words = [BIN / "tickdisk", "check", "--pid", str(pid), "--seconds", "19"]
@@ -129,6 +130,7 @@ def test_a_server_that_ends_is_told_for_as_long_as_it_ran(tmp_path: Path) -> Non
     assert f"Not seen: process {pid} ended" in said.splitlines()
 
 
+@for_release
 def test_ctrl_c_ends_a_check_and_keeps_what_was_seen(tmp_path: Path) -> None:
     with server(tmp_path, burn_ms=200) as pid:
         home = cgroup_of(pid)
