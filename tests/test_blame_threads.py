@@ -133,3 +133,28 @@ def test_blame_explains_the_loop_unless_another_thread_is_named_and_lists_the_th
     assert "the program tells no ticks: these are the turns of the thread's loop, which it begins every 50 ms" in screen
     assert "95 % interval over ticks, from this capture alone, which says nothing of another hour" in screen
     assert "lives that an interval" not in screen
+
+
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 99), late=st.sets(st.integers(5, 100), max_size=5))
+def test_a_thread_that_wakes_for_packets_too_ticks_at_the_pace_of_another(seed: int, late: set[int]) -> None:
+    """A step begins at the first packet after it is due. It computes for 5 ms, or for 300 ms, in which three more are due."""
+    rng = np.random.default_rng(seed)
+    rows, starts, at, due = [], [], 0.0, 90.0
+    while at < SECONDS_NS / MS - 500:
+        begun, at = at, at + rng.uniform(5, 25)
+        rows.append((2, "Server", round(begun * MS), round(at * MS), "lock"))
+        if at >= due:
+            starts.append(round(at * MS))
+            at += 300 if len(starts) in late else 5
+            due = 90 * (starts[-1] / MS // 90 + 1)
+        at += 0.1
+    pacer = looping(1, "main", 90, 0.5, rng)
+    found = blame.attribute(evidence(*rows, *pacer), thread="Server", pacer=1)
+    assert found.budget_ns == pytest.approx(90 * MS, rel=0.001)
+    ticks = found.evidence.ticks
+    assert ticks is not None
+    known = ticks["start_ns"].tolist()
+    assert known == [start for start in starts if start >= known[0]][: len(known)]
+    slow = set(found.ticks.loc[found.ticks["slow"], "start_ns"])
+    assert slow == {starts[number - 1] for number in late if number < len(known)}

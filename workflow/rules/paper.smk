@@ -103,7 +103,7 @@ rule check:
     params:
         computing=PROJECT.computing("check"),
     shell:
-        "tickdisk check --output {output} 2>&1 | tee {log}"
+        "tickdisk check-results --output {output} 2>&1 | tee {log}"
 
 
 # The results are described as a crate, of which copies of these files are a part.

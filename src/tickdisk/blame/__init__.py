@@ -15,7 +15,7 @@ from tickdisk.blame.chain import follow
 from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
 from tickdisk.blame.evidence import CaptureEvidence, load_evidence
 from tickdisk.blame.lanes import LOCK, NONE, Integers, ThreadWaits
-from tickdisk.blame.links import JOURNAL
+from tickdisk.blame.links import JOURNAL, SAVES
 from tickdisk.blame.requests import READS, FilesOnDevice, MatchedRequests, match_requests, requests_of
 from tickdisk.blame.series import requests_in_a_row
 from tickdisk.blame.shares import FEWEST_LIVES, overlapping, shares
@@ -31,6 +31,7 @@ __all__ = [
     "LOCK",
     "NONE",
     "READS",
+    "SAVES",
     "SLOW",
     "Blame",
     "CaptureEvidence",

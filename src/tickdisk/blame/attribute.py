@@ -10,7 +10,7 @@ from tickdisk.blame.chain import follow
 from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.blame.lanes import KINDS, Integers, Intervals, ThreadWaits
 from tickdisk.blame.links import describe
-from tickdisk.blame.loops import loop_of
+from tickdisk.blame.loops import loop_of, paced_loop
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.waiting import TickCause, TimeKind
@@ -58,7 +58,14 @@ class Blame:
         return self.links[self.links["tick"] == tick].sort_values("ns", ascending=False, kind="stable")
 
 
-def attribute(evidence: CaptureEvidence, *, budget_ns: int | None = None, thread: str | None = None) -> Blame:
+def attribute(
+    evidence: CaptureEvidence,
+    *,
+    budget_ns: int | None = None,
+    thread: str | None = None,
+    period_ns: int | None = None,
+    pacer: int | None = None,
+) -> Blame:
     """Finds for every tick how its gap was spent, and which kind of waiting or computing made it late.
 
     Only ticks in the window of the evidence that were captured as a whole are explained. If the evidence has no ticks, the turns
@@ -74,6 +81,10 @@ def attribute(evidence: CaptureEvidence, *, budget_ns: int | None = None, thread
     thread
         Name of the thread that ticks, instead of that of the evidence. If both are None, it is the busiest thread that
         runs a loop with a period.
+    period_ns
+        Period of the thread's loop, if it is known, so that a loop that is often late is recognised, too.
+    pacer
+        Number of the thread at whose pace the thread ticks, as Luanti's `Server` does at that of the main thread.
 
     Raises
     ------
@@ -84,7 +95,7 @@ def attribute(evidence: CaptureEvidence, *, budget_ns: int | None = None, thread
     lanes = ThreadWaits(evidence.waits)
     lane, name = _explained_thread(lanes, evidence, thread)
     if evidence.ticks is None:
-        evidence = _recognised(evidence, int(lanes.threads[lane]), lanes.seen_ns(lane))
+        evidence = _recognised(evidence, int(lanes.threads[lane]), lanes.seen_ns(lane), period_ns, pacer)
     budget_ns = evidence.budget_ns if budget_ns is None else budget_ns
     tick, start_ns, end_ns = _gaps(evidence, lanes.seen_ns(lane))
     captured = (start_ns >= evidence.captured_ns[0]) & (end_ns <= evidence.captured_ns[1])
@@ -125,15 +136,26 @@ def _explained_thread(lanes: ThreadWaits, evidence: CaptureEvidence, name: str |
     return int(np.searchsorted(lanes.threads, int(first["thread"]))), str(first["name"] if name is None else name)
 
 
-def _recognised(evidence: CaptureEvidence, thread: int, seen_ns: tuple[int, int]) -> CaptureEvidence:
+def _recognised(
+    evidence: CaptureEvidence, thread: int, seen_ns: tuple[int, int], period_ns: int | None, pacer: int | None
+) -> CaptureEvidence:
     """Returns the evidence with the turns of the thread's loop as ticks, and with its period as the budget, if it runs a loop."""
-    waits = evidence.waits[(evidence.waits["thread"] == thread) & (evidence.waits["kind"] != TimeKind.ABSENT)]
-    loop = loop_of(waits.sort_values("start_ns"), seen_ns[1] - seen_ns[0])
+    own, length_ns = _waits_of(evidence, thread), seen_ns[1] - seen_ns[0]
+    loop = None
+    if pacer is not None and (pace := loop_of(_waits_of(evidence, pacer), length_ns)) is not None:
+        loop = paced_loop(own, pace)
+    loop = loop or loop_of(own, length_ns, period_ns) or loop_of(own, length_ns)
     if loop is None:
         return evidence
     ticks = pd.DataFrame({"tick": np.arange(1, loop.starts_ns.size + 1), "start_ns": loop.starts_ns})
     ticks["end_ns"] = pd.array([pd.NA] * len(ticks), dtype="Int64")
     return replace(evidence, ticks=ticks, budget_ns=loop.period_ns, recognised=True)
+
+
+def _waits_of(evidence: CaptureEvidence, thread: int) -> pd.DataFrame:
+    """Returns the waits of a thread while it existed, in the order of time."""
+    waits = evidence.waits
+    return waits[(waits["thread"] == thread) & (waits["kind"] != TimeKind.ABSENT)].sort_values("start_ns")
 
 
 def _gaps(evidence: CaptureEvidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:

@@ -5,6 +5,7 @@ import typer
 from tickdisk.cli import (
     blame,
     capture,
+    check,
     checkpoint,
     claim,
     compare,
@@ -32,6 +33,7 @@ app = typer.Typer(
     help="Does the disk under a Minecraft-like server make its players lag, and which disk is good enough?",
 )
 for name, command in (
+    ("check", check.check),
     ("doctor", doctor.doctor),
     ("blame", blame.blame),
     ("predict", predict.predict),

@@ -357,15 +357,15 @@ def page(template: Annotated[Path, typer.Argument(help="Jinja template.")], outp
     write_page(template, output.parent, output)
 
 
-def check(output: _Output = Path("results/checked.json")) -> None:
+def check_results(output: _Output = Path("results/checked.json")) -> None:
     """Checks that the results are complete: figures, facts and claims of every notebook, the paper and the page.
 
     It prints every claim with its verdict, and writes a JSON file with the counts. If a check fails, it says what is wrong.
     """
-    from tickdisk.report import check_results
+    from tickdisk import report
 
     check_output(output)
-    for line in check_results(output):
+    for line in report.check_results(output):
         say(line)
 
 
@@ -395,6 +395,6 @@ def schema() -> None:
 
 COMMANDS = (
     *(plan, world, calibrate, fidelity, micro, profile_disk, run, replay_study),
-    *(collect, publish, paper, page, check, crate, schema),
+    *(collect, publish, paper, page, check_results, crate, schema),
 )
 """The commands in the order in which a run calls them."""

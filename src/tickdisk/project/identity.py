@@ -55,8 +55,9 @@ _COMMANDS = {
     "sweep": "checkpoint:sweep",
     "store": "checkpoint:study",
 }
-_PAGES = {name: f"workflow:{name}" for name in ("collect", "paper", "page", "check", "crate")} | {
-    "compare": "compare:compare_reference"
+_PAGES = {name: f"workflow:{name}" for name in ("collect", "paper", "page", "crate")} | {
+    "check": "workflow:check_results",
+    "compare": "compare:compare_reference",
 }
 PRODUCTS: Mapping[str, Product] = {
     **{name: Product((f"tickdisk.cli.{command}",)) for name, command in _COMMANDS.items()},

@@ -3,6 +3,7 @@
 import fcntl
 import itertools
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,15 @@ _PREFIX = "tickdisk-"
 _LEAVE_LIMIT_S = 5.0
 """Seconds within which members that are ending have to leave the cgroup."""
 _match_snapshots = itertools.count()
+_GUARD = """
+cat >/dev/null
+for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  [ -d "$1" ] && ! rmdir "$1" || exit 0
+  while read -r process; do [ "$process" = 0 ] || echo "$process" >"$2/cgroup.procs"; done <"$1/cgroup.procs"
+  sleep 0.2
+done
+"""
+"""A program of the shell that removes a cgroup when its owner has ended, also after kill -9."""
 
 
 def hierarchy() -> Path:
@@ -41,7 +51,7 @@ class Cgroup:
     It lies below the cgroup of the process with the number `below`, or of this process if that is None, so that the limits of
     that cgroup still hold. This process holds a lock on the cgroup's folder, which the kernel releases when this process dies,
     whatever its process namespace. Entering removes the cgroups of dead owners first (`remove_abandoned`). Leaving moves the
-    remaining members to the parent cgroup.
+    remaining members to the parent cgroup, and a small process does the same if this one is killed.
     """
 
     def __init__(self, below: int | None = None) -> None:
@@ -49,11 +59,20 @@ class Cgroup:
         self._parent = self._home if below is None else cgroup_of(below)
         self.path = self._parent / f"{_PREFIX}{os.getpid()}-{next(_match_snapshots)}"
         self._lock = -1
+        self._guard: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         remove_abandoned()
         while not self._lock_it():
             pass
+        # The guard's standard input ends when this process does, however it ends.
+        self._guard = subprocess.Popen(  # noqa: S603
+            ["/bin/sh", "-c", _GUARD, "tickdisk-guard", self.path, self._parent],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -61,6 +80,9 @@ class Cgroup:
             _remove(self.path)
         finally:
             os.close(self._lock)
+            if self._guard is not None and self._guard.stdin is not None:
+                self._guard.stdin.close()
+                self._guard.wait()
 
     @property
     def id(self) -> int:
@@ -103,6 +125,12 @@ class Cgroup:
         return False
 
 
+def is_captured(pid: int) -> bool:
+    """Returns whether a process is in the cgroup of a capture that has not ended."""
+    remove_abandoned()
+    return cgroup_of(pid).name.startswith(_PREFIX)
+
+
 def remove_abandoned() -> list[Path]:
     """Removes the cgroups whose owner has died, moves their members to the cgroup above, and returns their folders."""
     removed = []
@@ -128,12 +156,14 @@ def _members(path: Path) -> list[int]:
 def _remove(path: Path) -> None:
     deadline = time.monotonic() + _LEAVE_LIMIT_S
     while True:
-        for pid in _members(path):
-            with suppress(ProcessLookupError):
-                (path.parent / "cgroup.procs").write_text(str(pid))
         try:
+            for pid in _members(path):
+                with suppress(ProcessLookupError):
+                    (path.parent / "cgroup.procs").write_text(str(pid))
             path.rmdir()
         except OSError as error:
+            if not path.exists():  # Its owner's guard, or the init system, was faster.
+                return
             if time.monotonic() > deadline:
                 raise TickdiskError(f"cannot remove {path}: {error.strerror}; end what is in it, then remove it") from error
             time.sleep(0.02)

@@ -18,7 +18,7 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import json_of, whole
 from tickdisk.foundation.process import state_of
 from tickdisk.trace import bpftrace, strace
-from tickdisk.trace.cgroup import Cgroup
+from tickdisk.trace.cgroup import Cgroup, is_captured
 from tickdisk.trace.launch import Command, Launched
 from tickdisk.trace.output import Ending, Output
 from tickdisk.trace.snapshot import snapshot
@@ -198,6 +198,8 @@ def start(
             pids = [pid for pid in target.members() if pid != os.getpid()] if isinstance(target, Cgroup) else [target]
         tracer: bpftrace.Bpftrace | strace.Strace
         if tool == "bpftrace":
+            if isinstance(target, int) and is_captured(target):
+                raise TickdiskError(f"process {target} is being captured already; wait until that capture has ended")
             group = target if isinstance(target, Cgroup) else resources.enter_context(Cgroup(below=pids[0]))
             for pid in [] if group is target else pids:
                 group.add(pid)

@@ -1,0 +1,35 @@
+"""Checks a running game server: are its ticks late, and is it the disk?
+
+`find_servers` finds the servers of a machine. `look` captures one for a minute, with pauses that tell what the capture costs it.
+`judge` makes the `Verdict`, a record, and `screen` puts the verdict into words.
+"""
+
+from tickdisk.check.counters import counted
+from tickdisk.check.find import KINDS, FoundServer, ServerKind, find_servers, server_of
+from tickdisk.check.look import Look, Now, Show, look
+from tickdisk.check.price import Interval, Meter, Phase, price_of
+from tickdisk.check.record import Advice, Verdict
+from tickdisk.check.verdict import judge
+from tickdisk.check.words import MOST_LINES, screen
+
+__all__ = [
+    "KINDS",
+    "MOST_LINES",
+    "Advice",
+    "FoundServer",
+    "Interval",
+    "Look",
+    "Meter",
+    "Now",
+    "Phase",
+    "ServerKind",
+    "Show",
+    "Verdict",
+    "counted",
+    "find_servers",
+    "judge",
+    "look",
+    "price_of",
+    "screen",
+    "server_of",
+]

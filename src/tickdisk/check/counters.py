@@ -1,0 +1,114 @@
+"""Looks at a server by the kernel's counters alone, where nothing can capture it."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from tickdisk.check.find import FoundServer
+from tickdisk.check.look import Now
+from tickdisk.check.price import Phase, processor_ns
+from tickdisk.check.record import Counters, Instrument, Verdict
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import ProcessIdentity
+
+_PERIOD_S = 0.02
+_STORED = "D"
+"""State of a thread that waits for a disk, and for little else, in /proc/PID/task/TID/stat."""
+
+
+def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lack: str) -> Verdict:
+    """Looks at a server for so many seconds. `lack` says what is not seen, and why.
+
+    The state of the thread that ticks is read fifty times a second. Raises TickdiskError if the process does not run.
+    """
+    process = ProcessIdentity.of(found.pid)
+    if process is None:
+        raise TickdiskError(f"process {found.pid} does not run; start it first")
+    thread, name = _thread(found)
+    states: list[str] = []
+    before, used_ns, began_s = _bytes(found.pid), processor_ns(found.pid) or 0, time.monotonic()
+    last_ns, after = used_ns, before
+    pressed_us = _pressure_us()
+    cut: tuple[str, ...] = ()
+    while (ran_s := time.monotonic() - began_s) < seconds:
+        now_ns = processor_ns(found.pid)
+        if now_ns is None or not process.alive():
+            cut = (f"process {found.pid} ended",)
+            break
+        last_ns, after = now_ns, _bytes(found.pid)
+        try:
+            states.append(_state(found.pid, thread))
+        except OSError:  # The thread has ended, and the process goes on.
+            thread, name = _thread(found)
+        try:
+            show(Now(ran_s, seconds, Phase.FREE, (last_ns - used_ns) / 1e9 / max(ran_s, _PERIOD_S)))
+        except KeyboardInterrupt:
+            cut = ("the rest of the check, which Ctrl-C ended",)
+            break
+        time.sleep(_PERIOD_S)
+    ran_s = time.monotonic() - began_s
+    counters = Counters(
+        waiting_share=states.count(_STORED) / max(len(states), 1),
+        cores=(last_ns - used_ns) / 1e9 / ran_s,
+        read_mb_per_s=None if before is None or after is None else (after[0] - before[0]) / 1e6 / ran_s,
+        written_mb_per_s=None if before is None or after is None else (after[1] - before[1]) / 1e6 / ran_s,
+        pressure_share=None if pressed_us is None else ((_pressure_us() or pressed_us) - pressed_us) / 1e6 / ran_s,
+    )
+    return Verdict(
+        server=found.title,
+        kind="" if found.kind is None else found.kind.name,
+        pid=found.pid,
+        instrument=Instrument.COUNTERS,
+        lacks=(*cut, lack),
+        seconds=ran_s,
+        thread=name,
+        ticks=None,
+        late_ms=0.0,
+        storage_late_ms=0.0,
+        causes=(),
+        waits=(),
+        moments=(),
+        needed=None,
+        price=None,
+        counters=counters,
+        advice=(),
+    )
+
+
+def _thread(found: FoundServer) -> tuple[int, str]:
+    """Returns number and name of the thread that ticks, or of the one that has computed most."""
+    used: list[tuple[bool, int, int, str]] = []
+    ticking = () if found.kind is None else found.kind.tick_threads
+    for folder in Path(f"/proc/{found.pid}/task").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            name = (folder / "comm").read_text(errors="replace").strip()
+            ran = int((folder / "schedstat").read_text().split()[0])
+            used.append((name.startswith(ticking) if ticking else False, ran, int(folder.name), name))
+    if not used:
+        return found.pid, found.program
+    _, _, number, name = max(used)
+    return number, name
+
+
+def _state(pid: int, thread: int) -> str:
+    return Path(f"/proc/{pid}/task/{thread}/stat").read_bytes().rsplit(b")", 1)[1].split()[0].decode()
+
+
+def _bytes(pid: int) -> tuple[int, int] | None:
+    """Returns the bytes that a process has read from storage and written to it, or None if this user may not see that."""
+    try:
+        text = Path(f"/proc/{pid}/io").read_text()
+    except OSError:
+        return None
+    values = dict(line.split(": ") for line in text.splitlines())
+    return int(values["read_bytes"]), int(values["write_bytes"])
+
+
+def _pressure_us() -> int | None:
+    """Returns the time in us in which some task of the machine waited for storage, or None if the kernel does not say."""
+    try:
+        line = Path("/proc/pressure/io").read_text().splitlines()[0]
+    except OSError:
+        return None
+    return int(line.rpartition("total=")[2])

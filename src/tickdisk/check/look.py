@@ -1,0 +1,164 @@
+"""Looks at a running server: it is captured in some windows, and left alone before, between and after them."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from tickdisk import server, trace
+from tickdisk.blame import CaptureEvidence
+from tickdisk.check.price import Interval, Meter, Phase
+from tickdisk.foundation import clock, memory
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import ProcessIdentity
+
+_FREE_SHARE, _WINDOWS = 0.1, 2
+"""Part of the time that each pause without a capture takes, and the number of captures between the pauses."""
+_SHORTEST_S = 20.0
+"""A shorter check is one capture without pauses, whose price is not measured."""
+_POLL_S = 0.1
+_RESERVE_BYTES = 64 << 20
+"""Room in memory that is left for other programs and for what the instrument writes at its end."""
+_MOST_BYTES = 1 << 30
+"""Most bytes that a capture may take in memory."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a server."""
+
+    captures: list[CaptureEvidence]
+    intervals: list[Interval]
+    realtime_offset_ns: int
+    """Number to add to a time of CLOCK_MONOTONIC to get the time since 1970."""
+    cut: list[str] = field(default_factory=list)
+    """Reasons for which a capture ended early."""
+
+
+@dataclass(frozen=True)
+class Now:
+    """The state of a check that runs, for its display."""
+
+    seconds: float
+    of_seconds: float
+    phase: Phase
+    server_cores: float
+    """Processor time of the server in the last half second, in cores."""
+
+
+Show = Callable[[Now], None]
+"""It is called with the state of a check ten times a second, to display it. It raises KeyboardInterrupt to end the check."""
+
+
+def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
+    """Captures a running process by bpftrace for so many seconds in all, with pauses.
+
+    `logs` is a folder for the messages of the instrument. Ctrl-C ends the check early, and keeps what was captured. Raises
+    TickdiskError if the process does not run, or if bpftrace cannot capture.
+    """
+    process = ProcessIdentity.of(pid)
+    if process is None:
+        raise TickdiskError(f"process {pid} does not run; `tickdisk check` without --pid finds the game servers of this machine")
+    if memory.free_bytes() < memory.LEAST_BYTES:
+        raise TickdiskError(f"{memory.MEMORY} has no room for a capture; {memory.MORE_MEMORY}")
+    seen = Look([], [], time.time_ns() - time.monotonic_ns())
+    free_s = _FREE_SHARE * seconds if seconds >= _SHORTEST_S else 0.0
+    windows = _WINDOWS if free_s else 1
+    capture_s = (seconds - (windows + 1) * free_s) / windows
+    with Meter(pid) as meter:
+        watch = _Watch(process, meter, seconds, show)
+        try:
+            _leave_alone(watch, free_s)
+            for number in range(windows):
+                with _captured(watch, number, logs, seen):
+                    watch.wait(capture_s, seen)
+                _leave_alone(watch, free_s)
+        except KeyboardInterrupt:
+            if not seen.captures:
+                raise TickdiskError("Ctrl-C ended the check before anything was captured") from None
+            seen.cut.append("the rest of the check, which Ctrl-C ended")
+        except (_EndedError, TickdiskError, OSError) as error:
+            if not process.alive():
+                seen.cut.append(f"process {pid} ended")
+            elif seen.captures:
+                seen.cut.append(str(error))
+            else:
+                raise
+    seen.intervals.extend(meter.intervals)
+    return seen
+
+
+class _EndedError(Exception):
+    """The server has ended."""
+
+
+@dataclass
+class _Watch:
+    process: ProcessIdentity
+    meter: Meter
+    of_seconds: float
+    show: Show
+    phase: Phase = Phase.BETWEEN
+    done_s: float = 0.0
+    folder: Path | None = None
+
+    def begin(self, phase: Phase, tool: int | None = None, folder: Path | None = None) -> None:
+        self.phase, self.folder = phase, folder
+        self.meter.now(phase, tool)
+
+    def wait(self, seconds: float, seen: Look | None = None) -> None:
+        """Waits, while the display is kept up to date. A capture ends early if it has no room left."""
+        began_s = time.monotonic()
+        try:
+            while (ran_s := time.monotonic() - began_s) < seconds:
+                last = self.meter.intervals[-1:] or [Interval(self.phase, 1, 0, 0)]
+                self.show(Now(self.done_s + ran_s, self.of_seconds, self.phase, last[0].server_s / last[0].seconds))
+                if not self.process.alive():
+                    raise _EndedError
+                if seen is not None and not self._has_room():
+                    seen.cut.append("a capture filled the memory that it may take")
+                    return
+                time.sleep(_POLL_S)
+        finally:
+            self.done_s += time.monotonic() - began_s
+
+    def _has_room(self) -> bool:
+        written = sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()) if self.folder else 0
+        return written < _MOST_BYTES and memory.free_bytes() > _RESERVE_BYTES
+
+
+def _leave_alone(watch: _Watch, seconds: float) -> None:
+    watch.begin(Phase.FREE)
+    watch.wait(seconds)
+    watch.begin(Phase.BETWEEN)
+
+
+@contextmanager
+def _captured(watch: _Watch, number: int, logs: Path, seen: Look) -> Iterator[None]:
+    """Captures while the block runs, and adds what was captured to what was seen, also if the block is interrupted."""
+    watch.show(Now(watch.done_s, watch.of_seconds, Phase.BETWEEN, 0.0))
+    logs = logs / str(number)
+    with (
+        memory.folder() as fast,
+        clock.Sampler() as clocks,
+        trace.start("bpftrace", target=watch.process.pid, folder=fast, logs=logs) as recording,
+    ):
+        watch.begin(Phase.CAPTURED, recording.pid, fast)
+        try:
+            yield
+        finally:
+            watch.begin(Phase.BETWEEN)
+            raw = recording.stop(lambda: False)
+            samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
+            seen.captures.append(_evidence(f"window {number + 1}", trace.parse(raw, samples, classify=server.classify)))
+
+
+def _evidence(name: str, parsed: trace.ParsedCapture) -> CaptureEvidence:
+    assert parsed.waits is not None
+    summary = parsed.summary
+    return CaptureEvidence(
+        name, parsed.requests, parsed.waits, summary.span_ns, lost_events=summary.lost_events, lacks=parsed.lacks
+    )

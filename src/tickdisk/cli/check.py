@@ -1,0 +1,103 @@
+"""The command `tickdisk check`, which says whether the disk makes a running game server late."""
+
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tickdisk.cli.places import check_output
+from tickdisk.foundation.errors import TickdiskError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tickdisk import check as room
+
+_SEED = 0
+_NO_SERVER = "no game server was found on this machine; start it, or name its process by --pid"
+
+
+def check(
+    *,
+    pid: Annotated[
+        int | None, typer.Option(help="Number of the server's process. By default, the game server of this machine.", min=1)
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Length of the check.", min=2, max=3600)] = 60,
+    thread: Annotated[
+        str | None, typer.Option(help="Name of the thread that ticks. By default, it is found by its name or by its loop.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="JSON file to write, with the whole verdict.")] = None,
+) -> None:
+    """Says whether a running game server is late, and whether it is the disk.
+
+    It finds the server by itself, captures it for a minute, and ends with one screen: the answer, the time that was lost and why,
+    the files behind it, and what to try first. A part of the minute is left alone, so that the server itself tells what the check
+    costs it. It changes nothing, and leaves nothing behind. It needs root and bpftrace, and says what it can still tell without.
+    """
+    if json is not None:
+        check_output(json)
+    from tickdisk import check as room
+    from tickdisk import trace
+    from tickdisk.foundation import memory
+    from tickdisk.foundation.record import write
+    from tickdisk.stats.draws import named_generator
+
+    found = _found(pid)
+    print(f"{found.title}{', port ' if found.ports else ''}{' and '.join(found.ports)}: {found.command[:100]}", file=sys.stderr)
+    if reason := trace.unavailable():
+        with _display() as show:
+            verdict = room.counted(found, seconds, show, f"the reasons of lag, because bpftrace cannot capture: {reason}")
+    else:
+        with memory.folder() as logs, _display() as show:
+            seen = room.look(found.pid, seconds, logs, show)
+        verdict = room.judge(found, seen, named_generator(_SEED, "check"), thread)
+    for line in room.screen(verdict):
+        print(line)
+    if json is not None:
+        write(json, verdict)
+
+
+def _found(pid: int | None) -> "room.FoundServer":
+    """Returns the server to check. TickdiskError lists the servers if there is not one."""
+    from tickdisk import check as room
+
+    if pid is not None:
+        return room.server_of(pid)
+    servers = room.find_servers()
+    if not servers:
+        raise TickdiskError(_NO_SERVER)
+    if len(servers) > 1:
+        listed = ", ".join(f"{each.title}{' on ' if each.ports else ''}{' and '.join(each.ports)}" for each in servers)
+        raise TickdiskError(f"{len(servers)} game servers run on this machine: {listed}; name one by --pid")
+    return servers[0]
+
+
+@contextmanager
+def _display() -> "Iterator[room.Show]":
+    """Yields a function that shows the state of a check in one line of the terminal, which is empty again at the end."""
+    from tickdisk import check as room
+
+    is_terminal = sys.stderr.isatty()
+    pressed: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    words = {
+        room.Phase.FREE: "left alone, for comparison",
+        room.Phase.CAPTURED: "captured",
+        room.Phase.BETWEEN: "the capture begins or ends",
+    }
+
+    def show(now: "room.Now") -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        if is_terminal:
+            line = f"{now.seconds:3.0f} of {now.of_seconds:.0f} s, {words[now.phase]}; {now.server_cores:.2f} cores"
+            print(f"\r{line:78}", end="", file=sys.stderr, flush=True)
+
+    if not is_terminal:
+        print("this takes a minute or as long as --seconds says; Ctrl-C ends it early", file=sys.stderr)
+    yield show
+    if is_terminal:
+        print(f"\r{'':78}\r", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,195 @@
+"""A check of a server, where the truth is known: servers are found, late ticks have their causes, and the screen fits."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_blame_simulation import MAP, MS, START_NS, Machine, ticking
+
+from tickdisk import check
+from tickdisk.check import Advice, FoundServer, Interval, Look, Phase
+from tickdisk.check.record import Instrument
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.record import read, write
+from tickdisk.foundation.waiting import TickCause
+
+OFFSET_NS = 1_700_000_000 * 1_000_000_000
+SERVER = FoundServer(
+    12, "java", "java -jar server.jar", ("25565/tcp",), next(kind for kind in check.KINDS if kind.name == "java")
+)
+OTHER = replace(SERVER, kind=None)
+
+
+def process(proc: Path, pid: int, comm: str, *threads: str, program: bytes = b"\x7fELF", command: str = "x") -> None:
+    folder = proc / str(pid)
+    folder.mkdir(parents=True)
+    (folder / "comm").write_text(f"{comm}\n")
+    (folder / "cmdline").write_bytes(command.replace(" ", "\0").encode())
+    (folder / "exe").write_bytes(program)
+    for number, name in enumerate((comm, *threads)):
+        (folder / f"task/{pid + number}").mkdir(parents=True)
+        (folder / f"task/{pid + number}/comm").write_text(f"{name}\n")
+
+
+def test_servers_are_found_by_program_thread_and_module(tmp_path: Path) -> None:
+    process(tmp_path, 10, "luantiserver")
+    process(tmp_path, 20, "minetestserver-5.6")
+    process(tmp_path, 30, "java", "GC Thread#0", "Server thread")
+    process(tmp_path, 40, "java", "Ms-TickScheduler")
+    process(tmp_path, 50, "java", "GC Thread#0")
+    process(tmp_path, 60, "server", program=b"\x7fELF..\xff Go buildinf:..path\tgithub.com/df-mc/dragonfly\n")
+    listening(tmp_path / "60")
+    process(tmp_path, 70, "caddy", program=b"\x7fELF..\xff Go buildinf:..path\tgithub.com/caddyserver/caddy\n")
+    process(tmp_path, 80, "bedrock_server")
+    process(tmp_path, 90, "kthread", command="")
+    (tmp_path / "self").mkdir()
+    found = check.find_servers(tmp_path)
+    kinds = [(one.pid, one.kind.name if one.kind else None) for one in found]
+    assert kinds == [(10, "luanti"), (20, "luanti"), (30, "java"), (40, "minestom"), (60, "dragonfly"), (80, "bedrock")]
+    assert check.server_of(50, tmp_path).kind is None
+    with pytest.raises(TickdiskError, match="process 11 does not run"):
+        check.server_of(11, tmp_path)
+
+
+def test_ports_are_those_on_which_the_process_itself_listens(tmp_path: Path) -> None:
+    process(tmp_path, 10, "bedrock_server")
+    listening(tmp_path / "10")
+    [found] = check.find_servers(tmp_path)
+    assert found.ports == ("19132/udp", "25565/tcp")
+
+
+def listening(folder: Path) -> None:
+    """Gives a process sockets on two ports, next to a connection, a pipe, and a socket of another process."""
+    (folder / "fd").mkdir()
+    (folder / "net").mkdir()
+    for number, target in ((3, "socket:[1]"), (4, "socket:[2]"), (5, "pipe:[9]"), (6, "socket:[3]")):
+        (folder / f"fd/{number}").symlink_to(target)
+    head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    line = "   0: 00000000:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000 00000000     0        0 {} 2 0 0\n"
+    (folder / "net/udp").write_text(head + line.format(19132, "07", 1) + line.format(5353, "07", 8))
+    (folder / "net/tcp").write_text(head + line.format(25565, "0A", 2) + line.format(40000, "01", 3))
+
+
+def seen(bodies: Sequence[Sequence[tuple[object, ...]]], name: str = "Server thread", **more: int) -> Look:
+    """A look at a server of 50 ms whose ticks have these bodies."""
+    machine = Machine({name: ticking(*bodies, budget_ns=50 * MS)}, cores=2, **more)
+    evidence = replace(machine.evidence(), ticks=None, device=None, extents=None)
+    intervals = [Interval(phase, 0.5, 0.1, 0.01) for phase in (Phase.FREE, Phase.CAPTURED) for _ in range(10)]
+    return Look([evidence], intervals, OFFSET_NS - START_NS)
+
+
+def judged(look: Look, found: FoundServer = SERVER) -> check.Verdict:
+    return check.judge(found, look, np.random.default_rng(1))
+
+
+QUIET = [[("run", 5 * MS)]] * 120
+
+
+def test_a_server_that_keeps_its_pace_has_no_lag() -> None:
+    verdict = judged(seen(QUIET))
+    assert verdict.ticks is not None
+    assert (verdict.ticks.are_told, verdict.ticks.late, verdict.causes, verdict.advice) == (True, 0, (), (Advice.NOTHING,))
+    assert (verdict.ticks.per_s, verdict.ticks.budget_ms) == (pytest.approx(20, rel=0.01), pytest.approx(50, rel=0.01))
+    assert verdict.ticks.busy_ms == pytest.approx(5, abs=0.2)
+    assert check.screen(verdict)[0].startswith("NO LAG: none of 1")
+
+
+def test_syncs_in_the_thread_that_ticks_are_the_disk_and_say_how_fast_it_would_have_to_be() -> None:
+    """A sync takes three requests of 40 ms here. The loop is then late by two turns, and computes for 15 ms until it rests."""
+    late = [[("run", 5 * MS)]] * 30 + [[("run", 5 * MS), ("sync", MAP)]]
+    verdict = judged(seen([*late * 4, *QUIET], read_ns=40 * MS))
+    assert verdict.cause is TickCause.STORAGE
+    assert verdict.causes[0].ticks == 4
+    assert verdict.causes[0].late_ms == pytest.approx(4 * 100, rel=0.02)
+    [wait] = verdict.waits
+    assert (wait.folder, wait.files, wait.call, wait.count) == ("/w", ("map.sqlite",), "fdatasync", 4)
+    assert (wait.total_ms, wait.longest_ms) == (pytest.approx(480, rel=0.01), pytest.approx(120, rel=0.01))
+    assert verdict.needed is not None
+    assert verdict.needed.factor == pytest.approx(60 / 120, rel=0.02)
+    assert verdict.needed.sync_ms == pytest.approx(120, rel=0.01)
+    assert verdict.advice == (Advice.FASTER_FLUSHES, Advice.SAVE_APART)
+    lines = check.screen(verdict)
+    assert "the biggest cause is the disk, and a faster disk would help" in lines[0]
+    assert any("w/map.sqlite 4 times, 480 ms, the longest 120 ms" in line for line in lines)
+    assert verdict.moments[0].unix_s == pytest.approx(OFFSET_NS / 1e9 + 30 * 0.05, abs=0.2)
+
+
+def test_computing_is_not_blamed_on_the_disk() -> None:
+    late = [[("run", 5 * MS)]] * 30 + [[("run", 150 * MS), ("sync", MAP)]]
+    verdict = judged(seen([*late * 4, *QUIET], read_ns=MS))
+    assert (verdict.cause, verdict.needed, verdict.advice) == (TickCause.CPU, None, (Advice.COMPUTING,))
+    assert "the biggest cause is computing, and a faster disk would not help" in check.screen(verdict)[0]
+
+
+def test_a_server_that_is_too_slow_in_every_tick_keeps_the_budget_of_its_kind() -> None:
+    """Its loop has a period of 100 ms, and ticks of its kind have 50."""
+    verdict = judged(seen([[("run", 80 * MS), ("sleep", 20 * MS)]] * 120))
+    assert verdict.ticks is not None
+    assert (verdict.ticks.budget_ms, verdict.ticks.late) == (50, verdict.ticks.count)
+    assert verdict.ticks.per_s == pytest.approx(10, rel=0.01)
+    assert verdict.cause is TickCause.CPU
+
+
+def test_a_loop_that_is_often_late_is_recognised() -> None:
+    rng = np.random.default_rng(4)
+    verdict = judged(seen([[("run", (100 if rng.random() < 0.3 else 2) * MS)] for _ in range(300)]))
+    assert verdict.ticks is not None
+    assert verdict.ticks.are_told
+    assert verdict.ticks.late > 30
+    assert verdict.cause is TickCause.CPU
+
+
+def test_a_server_that_never_rests_is_said_to_be_busy_all_the_time() -> None:
+    verdict = judged(seen([[("run", 60 * MS), ("read", MAP, 0)]] * 300, read_ns=MS))
+    assert verdict.ticks is not None
+    assert not verdict.ticks.are_told
+    assert any("It was busy in 100 % of the time." in line for line in check.screen(verdict))
+
+
+def test_a_window_that_is_too_short_is_left_out_and_said() -> None:
+    look = seen(QUIET)
+    short = replace(seen(QUIET[:3]).captures[0], name="window 2")
+    verdict = judged(replace(look, captures=[*look.captures, short]))
+    assert verdict.ticks is not None
+    assert (verdict.ticks.are_told, verdict.lacks) == (True, ("window 2, which shows too little of the thread",))
+
+
+def test_a_process_without_a_loop_has_no_ticks_and_no_late_time() -> None:
+    rng = np.random.default_rng(3)
+    program = [op for length in rng.integers(1, 400, 60) for op in (("run", MS), ("sync", MAP), ("sleep", int(length) * MS))]
+    machine = Machine({"worker": program}, cores=2)
+    look = replace(seen(QUIET), captures=[replace(machine.evidence(), ticks=None, device=None, extents=None)])
+    verdict = judged(look, OTHER)
+    assert verdict.ticks is not None
+    assert (verdict.ticks.are_told, verdict.causes, verdict.late_ms, verdict.moments) == (False, (), 0, ())
+    lines = check.screen(verdict)
+    assert lines[0].startswith("NO TICKS FOUND in java (process 12)")
+    assert verdict.waits[0].count in {59, 60, 61}, "a second cuts a sync in two"
+    assert any("fdatasync of w/map.sqlite" in line for line in lines)
+
+
+def test_the_price_is_the_ratio_of_captured_to_free_seconds() -> None:
+    rng = np.random.default_rng(2)
+    used = {Phase.FREE: 0.1, Phase.CAPTURED: 0.11, Phase.BETWEEN: 9.0}
+    made = [Interval(phase, 0.5, float(mean * rng.uniform(0.9, 1.1)), 0.02) for phase, mean in used.items() for _ in range(200)]
+    price = check.price_of(made, np.random.default_rng(1))
+    assert price is not None
+    assert price.low < 1.1 < price.high
+    assert (price.high - price.low, price.tool_cores) == (pytest.approx(0.025, abs=0.02), pytest.approx(0.04))
+    assert check.price_of(made[:7], np.random.default_rng(1)) is None
+    idle = [replace(one, server_s=0.0) for one in made]
+    assert check.price_of(idle, np.random.default_rng(1)) is None
+
+
+def test_the_screen_has_at_most_24_lines_and_the_record_is_read_again(tmp_path: Path) -> None:
+    late = [[("run", 5 * MS)]] * 30 + [[("sync", MAP), ("read", MAP, 0)], [("run", 150 * MS)]]
+    look = seen(late * 5, read_ns=40 * MS)
+    verdict = judged(replace(look, cut=[f"reason {number}" for number in range(20)]))
+    lines = check.screen(verdict)
+    assert len(lines) == check.MOST_LINES
+    assert lines[-1].startswith("Not shown: ")
+    write(tmp_path / "verdict.json", verdict)
+    assert read(check.Verdict, tmp_path / "verdict.json") == verdict
+    assert verdict.instrument is Instrument.CAPTURE

@@ -1,0 +1,178 @@
+"""`tickdisk check` beside running programs whose truth is known; needs root and bpftrace."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import BIN, for_release
+
+from tickdisk import device, trace
+from tickdisk.trace.cgroup import cgroup_of
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(trace.unavailable() is not None, reason=f"bpftrace cannot capture here: {trace.unavailable()}"),
+]
+LIMIT_S = 120
+SERVER = """
+import ctypes, os, sys, threading, time
+folder, files, burn_ms = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+def tick():
+    ctypes.CDLL(None).prctl(15, b"Server thread", 0, 0, 0)
+    due, number = time.monotonic(), 0
+    print("runs", flush=True)
+    while True:
+        number += 1
+        if number % 60 == 0:
+            until = time.monotonic() + burn_ms / 1000
+            while time.monotonic() < until:
+                pass
+            for name in range(files):
+                with open(f"{folder}/r.{name}.mca", "wb") as file:
+                    file.write(bytes(5000))
+                    file.flush()
+                    os.fsync(file.fileno())
+        due = max(due + 0.05, time.monotonic())
+        time.sleep(max(0, due - time.monotonic()))
+
+thread = threading.Thread(target=tick)
+thread.start()
+thread.join()
+"""
+"""A server of 50 ms that saves or computes in every sixtieth tick."""
+
+
+@contextmanager
+def server(folder: Path, *, files: int = 0, burn_ms: int = 0) -> Iterator[int]:
+    words = [sys.executable, "-c", SERVER, str(folder), str(files), str(burn_ms)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "runs\n"
+            yield running.pid
+        finally:
+            running.kill()
+
+
+def checked(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([BIN / "tickdisk", "check", *words], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def verdict(pid: int, folder: Path, seconds: int = 20) -> tuple[list[str], dict[str, Any]]:
+    place = folder / "verdict.json"
+    done = checked("--pid", str(pid), "--seconds", str(seconds), "--json", place)
+    return done.stdout.splitlines(), json.loads(place.read_text())
+
+
+def test_saves_on_a_slow_disk_are_named_with_thread_files_and_sum(tmp_path: Path) -> None:
+    """Each of 27 files is synced. A flush takes 10 ms, and the journal needs another one."""
+    slow = device.DeviceModel(name="slow", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=10_000_000)
+    with device.up(slow, size_bytes=64 << 20, floor_ns=0, logs=tmp_path) as disk, server(disk.mount_point, files=27) as pid:
+        lines, found = verdict(pid, tmp_path)
+        home = cgroup_of(pid)
+    assert lines[0].startswith("LAG: ")
+    assert "the biggest cause is the disk" in lines[0]
+    assert len(lines) <= 24
+    first = found["waits"][0]
+    assert (first["thread"], first["op"], len(first["files"])) == ("Server thread", "sync", 27)
+    saves = first["count"] / 27
+    assert saves == round(saves) >= 2
+    assert 27 * 10 * saves <= first["total_ms"] < 27 * 10 * saves * 6
+    assert found["storage_late_ms"] > 0.7 * found["late_ms"]
+    assert found["price"]["captured_s"] > found["price"]["free_s"] > 3
+    assert not home.name.startswith("tickdisk-"), "the server is where it was before"
+
+
+def test_computing_is_not_blamed_on_the_disk_and_a_check_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    with server(tmp_path, burn_ms=200) as pid:
+        home = cgroup_of(pid)
+        running = subprocess.Popen(
+            [BIN / "tickdisk", "check", "--pid", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_until(lambda: cgroup_of(pid) != home)
+        group = cgroup_of(pid)
+        second = checked("--pid", str(pid), "--seconds", "5", code=2)
+        assert second.stderr.splitlines()[-1] == (
+            f"tickdisk: process {pid} is being captured already; wait until that capture has ended"
+        )
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        wait_until(lambda: not group.exists() and not captures())
+        assert cgroup_of(pid) == home
+        lines, found = verdict(pid, tmp_path, 9)
+    assert "the biggest cause is computing, and a faster disk would not help" in lines[0]
+    assert found["causes"][0]["cause"] == "cpu"
+    assert found["price"] is None, "so short a check has no pauses"
+
+
+@for_release
+def test_a_server_that_ends_is_told_for_as_long_as_it_ran(tmp_path: Path) -> None:
+    with server(tmp_path, burn_ms=200) as pid:
+        words = [BIN / "tickdisk", "check", "--pid", str(pid), "--seconds", "19"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            home = cgroup_of(pid)
+            wait_until(lambda: cgroup_of(pid) != home)
+            time.sleep(7)
+            os.kill(pid, signal.SIGKILL)
+            said, _ = running.communicate(timeout=LIMIT_S)
+    assert running.returncode == 0
+    assert f"Not seen: process {pid} ended" in said.splitlines()
+
+
+@for_release
+def test_ctrl_c_ends_a_check_and_keeps_what_was_seen(tmp_path: Path) -> None:
+    with server(tmp_path, burn_ms=200) as pid:
+        home = cgroup_of(pid)
+        words = [BIN / "tickdisk", "check", "--pid", str(pid), "--seconds", "40"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            wait_until(lambda: cgroup_of(pid) != home)
+            time.sleep(12)
+            running.send_signal(signal.SIGINT)
+            said, _ = running.communicate(timeout=LIMIT_S)
+    assert running.returncode == 0
+    assert said.startswith("LAG: ")
+    assert "Not seen: the rest of the check, which Ctrl-C ended" in said.splitlines()
+
+
+def test_without_bpftrace_the_counters_of_the_kernel_are_told(tmp_path: Path) -> None:
+    with server(tmp_path, burn_ms=200) as pid:
+        words = [BIN / "tickdisk", "check", "--pid", str(pid), "--seconds", "3"]
+        own = {**os.environ, "PATH": str(BIN)}
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S, env=own)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("NOT CAPTURED: ")
+    assert lines[0].endswith(f"(process {pid}); the thread Server thread waited for the disk in 0 % of 3 s.")
+    assert lines[-1] == "Not seen: the reasons of lag, because bpftrace cannot capture: bpftrace is not installed"
+
+
+def test_a_process_that_does_not_run_is_one_sentence() -> None:
+    done = checked("--pid", "4194303", code=2)
+    assert done.stderr.count("\n") == 1
+    assert "process 4194303 does not run" in done.stderr
+
+
+def wait_until(true: Any) -> None:
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def captures() -> list[str]:
+    """Returns the processes of bpftrace that run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):  # It has ended.
+            found += [path.parent.name] if path.read_text(errors="replace").strip() == "bpftrace" else []
+    return found
