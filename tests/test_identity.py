@@ -56,6 +56,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/calibrate/fio.py": CALIBRATED | {"replay", "replay.ipynb"} | PAPER | {"crate"},
     "src/tickdisk/calibrate/record.py": LIVE | CALIBRATED | {"replay"} | PAPER | {"crate"},
     "src/tickdisk/characterise/times.py": {"inspect.ipynb"},
+    "src/tickdisk/check/verdict.py": set(),
     "src/tickdisk/citation.py": PAPER | {"crate"},
     "src/tickdisk/cli/app.py": set(),
     "src/tickdisk/compare/comparison.py": {"compare", "page"},

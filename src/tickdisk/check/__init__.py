@@ -1,4 +1,4 @@
-"""Checks a running game server: are its ticks late, and is it the disk?
+"""Checks whether a running game server is late, and whether it is the disk.
 
 `find_servers` finds the servers of a machine. `look` captures one for a minute, with pauses that tell what the capture costs it.
 `judge` makes the `Verdict`, a record, and `screen` puts the verdict into words.

@@ -28,7 +28,7 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of a server."""
+    """The captures of a server, and what it computed meanwhile."""
 
     captures: list[CaptureEvidence]
     intervals: list[Interval]

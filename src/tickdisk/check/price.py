@@ -22,7 +22,7 @@ _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Phase(StrEnum):
-    """What the check does to the server."""
+    """A phase of a check, by whether the server is captured."""
 
     FREE = "free"
     CAPTURED = "captured"

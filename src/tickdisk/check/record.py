@@ -80,7 +80,7 @@ class CheckedWait(Record):
     call: str
     """The system call, or `fault` for a page fault."""
     op: str
-    """What the call does, such as read or sync."""
+    """The kind of request, such as read or sync."""
     thread: str
     """The name of the thread that waited."""
     holds_lock: bool
@@ -142,9 +142,9 @@ class Counters(Record):
     cores: float
     """The processor time of the server in a second, in cores."""
     read_mb_per_s: float | None
-    """What it read from disks. It is null if this user may not see it."""
+    """The data that it read from disks. It is null if this user may not see it."""
     written_mb_per_s: float | None
-    """What it wrote to disks."""
+    """The data that it wrote to disks."""
     pressure_share: float | None
     """The part of the time in which some task of the machine waited for a disk. It is null if the kernel does not say."""
 
@@ -161,7 +161,7 @@ class Verdict(Record):
     instrument: Instrument
     """The instrument that looked."""
     lacks: tuple[str, ...]
-    """What the check cannot tell here, each with its reason."""
+    """The things that the check did not see, or cannot tell here, each with its reason."""
     seconds: float
     """How long the server was captured, or looked at."""
     thread: str
@@ -179,13 +179,13 @@ class Verdict(Record):
     moments: tuple[Moment, ...]
     """The worst ticks."""
     needed: Needed | None
-    """What the server would need of its disk. It is null if storage makes nothing late."""
+    """The latency that the server would need of its disk. It is null if storage makes nothing late."""
     price: Price | None
     """The price of the capture. It is null if the check was too short to measure it."""
     counters: Counters | None = None
     """The counters. They are null if the server was captured."""
     advice: tuple[Advice, ...]
-    """What to try, the first thing first."""
+    """Things to try, the first one first."""
 
     @property
     def cause(self) -> TickCause | None:

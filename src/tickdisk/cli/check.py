@@ -23,7 +23,8 @@ _NO_SERVER = "no game server was found on this machine; start it, or name its pr
 def check(
     *,
     pid: Annotated[
-        int | None, typer.Option(help="Number of the server's process. By default, the game server of this machine.", min=1)
+        int | None,
+        typer.Option(help="Number of the server's process. By default, the game server of this machine.", min=1, max=1 << 22),
     ] = None,
     seconds: Annotated[float, typer.Option(help="Length of the check.", min=2, max=3600)] = 60,
     thread: Annotated[
