@@ -1,5 +1,9 @@
 """A check of a server, where the truth is known: servers are found, late ticks have their causes, and the screen fits."""
 
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +16,7 @@ from tickdisk import check
 from tickdisk.check import Advice, FoundServer, Interval, Look, Phase
 from tickdisk.check.record import Instrument
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import state_of
 from tickdisk.foundation.record import read, write
 from tickdisk.foundation.waiting import TickCause
 
@@ -181,6 +186,27 @@ def test_the_price_is_the_ratio_of_captured_to_free_seconds() -> None:
     assert check.price_of(made[:7], np.random.default_rng(1)) is None
     idle = [replace(one, server_s=0.0) for one in made]
     assert check.price_of(idle, np.random.default_rng(1)) is None
+
+
+def test_a_thread_that_ends_takes_no_processor_time_away() -> None:
+    """The child computes in threads that live for a tenth of a second."""
+    program = (
+        "import threading, time\n"
+        "def burn():\n"
+        "    until = time.thread_time() + 0.05\n"
+        "    while time.thread_time() < until: pass\n"
+        "while True:\n"
+        "    thread = threading.Thread(target=burn); thread.start(); time.sleep(0.1); thread.join()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program]) as child, check.Meter(child.pid) as meter:
+        meter.now(Phase.FREE)
+        time.sleep(2.2)
+        used = state_of(child.pid)
+        child.kill()
+    assert used is not None
+    counted = [one for one in meter.intervals if one.phase is Phase.FREE]
+    assert all(one.server_s >= 0 for one in counted)
+    assert sum(one.server_s for one in counted) < used.used / os.sysconf("SC_CLK_TCK") + 0.1
 
 
 def test_the_screen_has_at_most_24_lines_and_the_record_is_read_again(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,7 +89,7 @@ def test_saves_on_a_slow_disk_are_named_with_thread_files_and_sum(tmp_path: Path
     assert (first["thread"], first["op"], len(first["files"])) == ("Server thread", "sync", 27)
     saves = first["count"] / 27
     assert saves == round(saves) >= 2
-    assert 27 * 10 * saves <= first["total_ms"] < 27 * 10 * saves * 6
+    assert 27 * 10 * saves <= first["total_ms"] <= found["late_ms"] + 75 * saves
     assert found["storage_late_ms"] > 0.7 * found["late_ms"]
     assert found["price"]["captured_s"] > found["price"]["free_s"] > 3
     assert not home.name.startswith("tickdisk-"), "the server is where it was before"
@@ -152,7 +153,8 @@ def test_without_bpftrace_the_counters_of_the_kernel_are_told(tmp_path: Path) ->
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=LIMIT_S, env=own)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("NOT CAPTURED: ")
-    assert lines[0].endswith(f"(process {pid}); the thread Server thread waited for the disk in 0 % of 3 s.")
+    told = re.escape(f"(process {pid}); the thread Server thread waited for the disk in ")
+    assert re.search(rf"{told}\d[\d.]* % of \d s\.$", lines[0])
     assert lines[-1] == "Not seen: the reasons of lag, because bpftrace cannot capture: bpftrace is not installed"
 
 

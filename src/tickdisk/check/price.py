@@ -3,9 +3,11 @@
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -18,6 +20,8 @@ _PERIOD_S = 0.5
 _SAMPLES, _ALPHA = 2000, 0.05
 _FEWEST = 8
 """Least number of intervals of each kind."""
+_MOST_THREADS = 1000
+"""With more threads than this, the time of each is not read, but that of the process, which has steps of 10 ms."""
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -45,9 +49,14 @@ class Interval:
 @dataclass
 class _At:
     ns: int
-    server: int
+    server: Mapping[int, int]
+    """Processor time of each thread in ns, by its number, or of the whole process, by 0."""
     tool: int
     tool_pid: int | None
+
+    def server_ns(self, before: "_At") -> int:
+        """Returns the processor time of the server since an earlier time. The last time of threads that have ended is left out."""
+        return sum(ns - before.server.get(thread, 0) for thread, ns in self.server.items())
 
 
 class Meter:
@@ -59,6 +68,7 @@ class Meter:
         self._tool: int | None = None
         self._ended = threading.Event()
         self._lock = threading.Lock()
+        self._is_exact = len(_processor_ns_of_threads(pid)) <= _MOST_THREADS
         self._before = self._read()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -87,13 +97,13 @@ class Meter:
         if after is not None and before is not None and after.ns > before.ns:
             seconds = (after.ns - before.ns) / 1e9
             tool = (after.tool - before.tool) / _CLOCK_TICKS if after.tool_pid == before.tool_pid else 0.0
-            self.intervals.append(Interval(self._phase, seconds, (after.server - before.server) / 1e9, tool))
+            self.intervals.append(Interval(self._phase, seconds, after.server_ns(before) / 1e9, tool))
         self._before = after
 
     def _read(self) -> _At | None:
-        server = processor_ns(self._pid)
+        server = _processor_ns_of_threads(self._pid) if self._is_exact else {0: processor_ns(self._pid) or 0}
         tool = None if self._tool is None else state_of(self._tool)
-        if server is None:
+        if not any(server.values()):
             return None
         return _At(time.monotonic_ns(), server, 0 if tool is None else tool.used, self._tool)
 
@@ -102,6 +112,15 @@ def processor_ns(pid: int) -> int | None:
     """Returns the processor time of a process with all its threads in ns, in steps of 10 ms, or None if it has ended."""
     state = state_of(pid)
     return None if state is None or state.has_ended else state.used * 1_000_000_000 // _CLOCK_TICKS
+
+
+def _processor_ns_of_threads(pid: int) -> dict[int, int]:
+    """Returns the processor time of each thread in ns, as the scheduler counts it. There is none if the process has ended."""
+    found = {}
+    for thread in Path(f"/proc/{pid}/task").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):  # It has ended.
+            found[int(thread.name)] = int((thread / "schedstat").read_text().split()[0])
+    return found
 
 
 def price_of(intervals: Sequence[Interval], rng: np.random.Generator) -> Price | None:
