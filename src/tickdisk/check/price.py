@@ -55,7 +55,7 @@ class _At:
     tool_pid: int | None
 
     def server_ns(self, before: "_At") -> int:
-        """Returns the processor time of the server since an earlier time. The last time of threads that have ended is left out."""
+        """Returns the processor time of the server since an earlier time. The last time of ended threads is left out."""
         return sum(ns - before.server.get(thread, 0) for thread, ns in self.server.items())
 
 
