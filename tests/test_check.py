@@ -1,6 +1,7 @@
 """A check of a server, where the truth is known: servers are found, late ticks have their causes, and the screen fits."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -9,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_blame_simulation import MAP, MS, START_NS, Machine, ticking
 
-from tickdisk import check
+from tickdisk import check, device
 from tickdisk.check import Advice, FoundServer, Interval, Look, Phase
 from tickdisk.check.record import Instrument
 from tickdisk.foundation.errors import TickdiskError
@@ -219,3 +221,123 @@ def test_the_screen_has_at_most_24_lines_and_the_record_is_read_again(tmp_path: 
     write(tmp_path / "verdict.json", verdict)
     assert read(check.Verdict, tmp_path / "verdict.json") == verdict
     assert verdict.instrument is Instrument.CAPTURE
+
+
+def blocks(look: Look, device_ms: float) -> pd.DataFrame:
+    """Requests of the disk: the first of each wait for storage, which took so long."""
+    waits = look.captures[0].waits
+    begin_ns = waits.loc[waits["kind"] == "io", "start_ns"].to_numpy()
+    rows = {"op": "flush", "sector": 0, "length": 0, "issued_ns": begin_ns, "completed_ns": begin_ns + round(device_ms * MS)}
+    return pd.DataFrame(rows)
+
+
+def test_classes_of_disks_are_forecast_from_the_requests_of_the_disk() -> None:
+    """A sync waits for 120 ms, in one request of the disk. A tick computes for 10 ms and has 75 ms, so 65 ms would do."""
+    late = [[("run", 5 * MS)]] * 30 + [[("run", 5 * MS), ("sync", MAP)]]
+    look = seen([*late * 4, *QUIET], read_ns=40 * MS)
+    look = replace(look, blocks=[blocks(look, 40)])
+    classes = {
+        f"flush_{ms}": device.DeviceModel(name=f"flush_{ms}", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=ms * MS)
+        for ms in (1, 10, 19, 30, 80)
+    }
+    verdict = check.judge(SERVER, look, np.random.default_rng(1), classes=classes)
+    told = [(row.device, row.late, row.would_do) for row in verdict.forecasts]
+    assert told == [
+        ("flush_80", 4, False),
+        ("flush_30", 4, False),
+        ("flush_19", 0, True),
+        ("flush_10", 0, True),
+        ("flush_1", 0, True),
+    ]
+    line = next(line for line in check.screen(verdict) if "class of disk" in line)
+    assert line.startswith("The slowest class of disk that would do is flush_19. Late ticks of ")
+    assert line.endswith("by forecast: 4 on flush_30, 0 on flush_19, 0 on flush_10.")
+    assert check.judge(SERVER, replace(look, blocks=[]), np.random.default_rng(1), classes=classes).forecasts == ()
+
+
+def test_a_lock_that_another_process_holds_is_named_with_its_holder() -> None:
+    """The thread sleeps for 200 ms between two tries to lock a file, as SQLite does, while a backup holds the lock."""
+    late = [[("run", 5 * MS)]] * 30 + [[("run", 5 * MS), ("sleep", 200 * MS), ("run", 5 * MS)]]
+    look = seen([*late * 4, *QUIET])
+    begin_ns = look.captures[0].captured_ns[0]
+    held = check.Held("/w/players.sqlite", 77, "backup", begin_ns, begin_ns + 20_000 * MS)
+    verdict = judged(replace(look, held=[held]))
+    assert verdict.cause is TickCause.SLEEP
+    [named] = verdict.held
+    assert (named.file, named.pid, named.program, named.ticks) == ("/w/players.sqlite", 77, "backup", verdict.causes[0].ticks)
+    assert verdict.advice == (Advice.HELD_FILE,)
+    first = check.screen(verdict)[0]
+    assert "the biggest cause is a lock on players.sqlite that backup (process 77) holds, and a faster disk would not" in first
+    elsewhere = replace(held, begin_ns=0, end_ns=1)
+    assert judged(replace(look, held=[elsewhere])).advice == (Advice.OTHERS,)
+
+
+def test_locks_of_others_are_read_from_the_list_of_the_kernel(tmp_path: Path) -> None:
+    mine, other = tmp_path / "mine.sqlite", tmp_path / "other.sqlite"
+    for path in (mine, other):
+        path.touch()
+    place = [
+        f"{os.major(path.stat().st_dev):02x}:{os.minor(path.stat().st_dev):02x}:{path.stat().st_ino}" for path in (mine, other)
+    ]
+    listed = tmp_path / "locks"
+    rows = [
+        f"POSIX  ADVISORY  WRITE {os.getppid()} {place[0]} 1073741824 1073742335",
+        f"POSIX  ADVISORY  READ 9 {place[0]} 0 EOF",
+        f"POSIX  ADVISORY  WRITE {os.getpid()} {place[0]} 0 EOF",
+        f"POSIX  ADVISORY  WRITE 9 {place[1]} 0 EOF",
+        f"OFDLCK ADVISORY  WRITE -1 {place[0]} 0 EOF",
+    ]
+    listed.write_text(
+        "".join(f"{number}: {row}\n" for number, row in enumerate(rows, 1)) + f"1: -> POSIX ADVISORY WRITE 8 {place[0]} 0 EOF\n"
+    )
+    with mine.open("r+"):
+        watch = check.LockWatch(os.getpid(), listed)
+        watch.look()
+        watch.look()
+        listed.write_text("")
+        watch.look()
+    [held] = watch.held
+    assert (held.file, held.pid) == (str(mine), os.getppid())
+    assert held.end_ns > held.begin_ns
+
+
+def test_pauses_of_java_are_told_from_the_thread_that_ends_them() -> None:
+    def wait(thread: int, name: str, start_ms: int, end_ms: int, waker: str | None) -> tuple[object, ...]:
+        return thread, name, start_ms * MS, end_ms * MS, "lock", waker
+
+    rows = [
+        wait(1, "Server thread", 100, 300, "VM Thread"),
+        wait(2, "Netty #1", 110, 301, "VM Thread"),
+        wait(3, "GC Thread#0", 0, 120, "VM Thread"),
+        wait(1, "Server thread", 500, 520, "VM Thread"),
+        wait(1, "Server thread", 700, 720, "worker"),
+    ]
+    waits = pd.DataFrame(rows, columns=["thread", "thread_name", "start_ns", "end_ns", "kind", "waker_name"])
+    found = check.pauses_of(waits[waits["thread"] != 3])
+    assert found.to_dict("split")["data"] == [
+        ["a safepoint of Java", 100 * MS, 301 * MS],
+        ["a safepoint of Java", 500 * MS, 520 * MS],
+    ]
+    collected = check.pauses_of(waits.assign(waker_name=waits["waker_name"].where(waits["thread"] != 3)))
+    assert collected["name"].tolist() == ["garbage collection", "a safepoint of Java"]
+    assert check.pauses_of(waits[:0]).empty
+
+
+def test_names_are_taken_out_of_what_was_seen_and_the_numbers_stay() -> None:
+    late = [[("run", 5 * MS)]] * 30 + [[("run", 5 * MS), ("sync", MAP)]]
+    look = seen([*late * 4, *QUIET], read_ns=40 * MS)
+    verdict, hidden = judged(look), judged(check.anonymised(look))
+    assert "map.sqlite" not in hidden.model_dump_json()
+    assert hidden.waits[0].files[0].endswith(".sqlite")
+    assert (hidden.late_ms, hidden.causes) == (verdict.late_ms, verdict.causes)
+
+
+def test_lines_for_telegraf_have_the_numbers_of_the_verdict() -> None:
+    late = [[("run", 5 * MS)]] * 30 + [[("run", 5 * MS), ("sync", MAP)]]
+    verdict = judged(seen([*late * 4, *QUIET], read_ns=40 * MS))
+    lines = check.influx(verdict, 1_700_000_000_000_000_000)
+    pattern = re.compile(r"[a-z_]+(,[a-z]+=[a-z0-9_]+)+ [a-z_]+=[0-9.e+-]+i?(,[a-z_]+=[0-9.e+-]+i?)* 1700000000000000000")
+    assert all(pattern.fullmatch(line) for line in lines)
+    assert "late_ticks=4i," in lines[0]
+    assert f"tickdisk_late,server=java,pid=12,cause=storage ticks=4i,late_ms={verdict.causes[0].late_ms} " in lines[1]
+    assert len(lines) == 1 + len(TickCause)

@@ -4,9 +4,13 @@
 `judge` makes the `Verdict`, a record, and `screen` puts the verdict into words.
 """
 
+from tickdisk.check.anonymise import anonymised
 from tickdisk.check.counters import counted
 from tickdisk.check.find import KINDS, FoundServer, ServerKind, find_servers, server_of
+from tickdisk.check.held import Held, LockWatch
+from tickdisk.check.influx import influx
 from tickdisk.check.look import Look, Now, Show, look
+from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase, price_of
 from tickdisk.check.record import Advice, Verdict
 from tickdisk.check.verdict import judge
@@ -17,7 +21,9 @@ __all__ = [
     "MOST_LINES",
     "Advice",
     "FoundServer",
+    "Held",
     "Interval",
+    "LockWatch",
     "Look",
     "Meter",
     "Now",
@@ -25,10 +31,13 @@ __all__ = [
     "ServerKind",
     "Show",
     "Verdict",
+    "anonymised",
     "counted",
     "find_servers",
+    "influx",
     "judge",
     "look",
+    "pauses_of",
     "price_of",
     "screen",
     "server_of",

@@ -10,6 +10,9 @@ import pandas as pd
 
 from tickdisk import server, trace
 from tickdisk.blame import CaptureEvidence
+from tickdisk.check.disk import disk_of, traced
+from tickdisk.check.held import Held, LockWatch
+from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase
 from tickdisk.foundation import clock, memory
 from tickdisk.foundation.errors import TickdiskError
@@ -36,6 +39,12 @@ class Look:
     """Number to add to a time of CLOCK_MONOTONIC to get the time since 1970."""
     cut: list[str] = field(default_factory=list)
     """Reasons for which a capture ended early."""
+    held: list[Held] = field(default_factory=list)
+    """Times in which other processes held locks on the server's files."""
+    disk: Path | None = None
+    """The disk of the server's files."""
+    blocks: list[pd.DataFrame] = field(default_factory=list)
+    """The table `blocks` of its requests, for each capture in which they could be traced."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +73,12 @@ def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
         raise TickdiskError(f"process {pid} does not run; `tickdisk check` without --pid finds the game servers of this machine")
     if memory.free_bytes() < memory.LEAST_BYTES:
         raise TickdiskError(f"{memory.MEMORY} has no room for a capture; {memory.MORE_MEMORY}")
-    seen = Look([], [], time.time_ns() - time.monotonic_ns())
+    seen = Look([], [], time.time_ns() - time.monotonic_ns(), disk=disk_of(pid))
     free_s = _FREE_SHARE * seconds if seconds >= _SHORTEST_S else 0.0
     windows = _WINDOWS if free_s else 1
     capture_s = (seconds - (windows + 1) * free_s) / windows
     with Meter(pid) as meter:
-        watch = _Watch(process, meter, seconds, show)
+        watch = _Watch(process, meter, seconds, show, LockWatch(pid))
         try:
             _leave_alone(watch, free_s)
             for number in range(windows):
@@ -88,6 +97,7 @@ def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
             else:
                 raise
     seen.intervals.extend(meter.intervals)
+    seen.held.extend(watch.locks.held)
     return seen
 
 
@@ -101,6 +111,7 @@ class _Watch:
     meter: Meter
     of_seconds: float
     show: Show
+    locks: LockWatch
     phase: Phase = Phase.BETWEEN
     done_s: float = 0.0
     folder: Path | None = None
@@ -118,6 +129,7 @@ class _Watch:
                 self.show(Now(self.done_s + ran_s, self.of_seconds, self.phase, last[0].server_s / last[0].seconds))
                 if not self.process.alive():
                     raise _EndedError
+                self.locks.look()
                 if seen is not None and not self._has_room():
                     seen.cut.append("a capture filled the memory that it may take")
                     return
@@ -142,8 +154,9 @@ def _captured(watch: _Watch, number: int, logs: Path, seen: Look) -> Iterator[No
     watch.show(Now(watch.done_s, watch.of_seconds, Phase.BETWEEN, 0.0))
     logs = logs / str(number)
     with (
-        memory.folder() as fast,
+        memory.guarded_folder() as fast,
         clock.Sampler() as clocks,
+        traced(seen.disk, fast, logs, seen.blocks),
         trace.start("bpftrace", target=watch.process.pid, folder=fast, logs=logs) as recording,
     ):
         watch.begin(Phase.CAPTURED, recording.pid, fast)
@@ -160,5 +173,11 @@ def _evidence(name: str, parsed: trace.ParsedCapture) -> CaptureEvidence:
     assert parsed.waits is not None
     summary = parsed.summary
     return CaptureEvidence(
-        name, parsed.requests, parsed.waits, summary.span_ns, lost_events=summary.lost_events, lacks=parsed.lacks
+        name,
+        parsed.requests,
+        parsed.waits,
+        summary.span_ns,
+        pauses=pauses_of(parsed.waits),
+        lost_events=summary.lost_events,
+        lacks=parsed.lacks,
     )

@@ -29,9 +29,13 @@ class Advice(StrEnum):
     COMPUTING = "computing"
     CORES = "cores"
     LOCKS = "locks"
-    """Threads wait for each other, or for the collector of garbage, which looks the same."""
+    """Threads wait for each other."""
     OTHERS = "others"
     """The thread that ticks waits for something outside the server, or sleeps for longer than it should."""
+    HELD_FILE = "held_file"
+    """Another process holds the lock of a file that the server needs."""
+    GARBAGE = "garbage"
+    """The runtime stops all threads, most often to collect garbage."""
     LONGER = "longer"
     """Too little was seen."""
 
@@ -117,6 +121,34 @@ class Needed(Record):
     """The mean time of a read that waited for the disk today. It is null if none was seen."""
 
 
+class Forecast(Record):
+    """A class of disks, and how many of the same ticks would be late on it, if its requests came one after another."""
+
+    device: str
+    """Its name in data/devices.yaml."""
+    late: Annotated[int, Unit("ticks")]
+    """The number of ticks that would be late."""
+    late_without: Annotated[int, Unit("ticks")]
+    """The number that would be late without any wait for storage."""
+    would_do: bool
+    """Whether storage would make at most one of a thousand ticks late."""
+
+
+class HeldFile(Record):
+    """A file of the server whose lock another process held while ticks were late."""
+
+    file: str
+    """The path of the file."""
+    pid: int
+    """The number of the process that held the lock."""
+    program: str
+    """The name of its program."""
+    ticks: Annotated[int, Unit("ticks")]
+    """The number of late ticks that were under way meanwhile, and whose cause is not storage."""
+    late_ms: float
+    """Their late time in all."""
+
+
 class Price(Record):
     """How much more the server computes while it is captured, against the seconds without a capture before, between and after."""
 
@@ -180,6 +212,12 @@ class Verdict(Record):
     """The worst ticks."""
     needed: Needed | None
     """The latency that the server would need of its disk. It is null if storage makes nothing late."""
+    disk: str | None
+    """The block device of the server's files, whose requests were traced. It is null if they were not."""
+    forecasts: tuple[Forecast, ...]
+    """The classes of disks, the slowest first. There are none if the requests of the disk are not known, or if nothing waited."""
+    held: tuple[HeldFile, ...]
+    """The files whose locks others held, the one with most late time first."""
     price: Price | None
     """The price of the capture. It is null if the check was too short to measure it."""
     counters: Counters | None = None

@@ -1,7 +1,7 @@
 """Judges what a check has seen: whether ticks were late, why, behind which files, and what would help."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,11 +9,14 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import blame as blames_room
+from tickdisk import device
 from tickdisk.blame import READS, SAVES, SLOW, Blame, CaptureEvidence
 from tickdisk.check.find import FoundServer
+from tickdisk.check.forecast import forecasts
+from tickdisk.check.held import Held
 from tickdisk.check.look import Look
 from tickdisk.check.price import price_of
-from tickdisk.check.record import Advice, CheckedTicks, CheckedWait, Instrument, LateTime, Moment, Needed, Verdict
+from tickdisk.check.record import Advice, CheckedTicks, CheckedWait, HeldFile, Instrument, LateTime, Moment, Needed, Verdict
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.waiting import TickCause, TimeKind
 
@@ -27,8 +30,14 @@ _MUCH = 0.2
 """Part of the late time from which a cause is worth a piece of advice."""
 
 
-def judge(found: FoundServer, seen: Look, rng: np.random.Generator, thread: str | None = None) -> Verdict:
-    """Makes the verdict on a server from its captures.
+def judge(
+    found: FoundServer,
+    seen: Look,
+    rng: np.random.Generator,
+    thread: str | None = None,
+    classes: Mapping[str, device.DeviceModel] | None = None,
+) -> Verdict:
+    """Makes the verdict on a server from its captures. `classes` are the classes of disks for which ticks are forecast.
 
     The explained thread is `thread`, or the one that ticks in a server of its kind, or the busiest one with a loop. Raises
     TickdiskError if no wait of the process was captured, or of the thread that was named.
@@ -43,6 +52,8 @@ def judge(found: FoundServer, seen: Look, rng: np.random.Generator, thread: str 
     causes = _causes(ticks) if checked.are_told else ()
     waits = _waits(explained)
     needed = _needed(ticks, explained) if causes else None
+    held = _held(seen.held, ticks) if causes else ()
+    traced = pd.concat(seen.blocks) if seen.blocks else None
     lacks = Counter[str]()
     for capture in seen.captures:
         lacks.update(capture.lacks)
@@ -61,8 +72,11 @@ def judge(found: FoundServer, seen: Look, rng: np.random.Generator, thread: str 
         waits=waits,
         moments=_moments(ticks, explained, seen.realtime_offset_ns) if checked.are_told else (),
         needed=needed,
+        disk=None if traced is None else str(seen.disk),
+        forecasts=forecasts(ticks, explained, traced, classes or {}) if checked.are_told else (),
+        held=held,
         price=price_of(seen.intervals, rng),
-        advice=_advice(checked, causes, waits, needed),
+        advice=_advice(checked, causes, waits, needed, held),
     )
 
 
@@ -173,6 +187,22 @@ def _moments(ticks: pd.DataFrame, explained: Sequence[Blame], offset_ns: int) ->
     )
 
 
+def _held(held: Sequence[Held], ticks: pd.DataFrame) -> tuple[HeldFile, ...]:
+    """Returns the files whose locks others held during late ticks whose cause is not storage, the most late time first."""
+    slow = ticks[ticks["slow"] & (ticks["cause"].isin([TickCause.SLEEP, TickCause.LOCK]))]
+    rows: list[HeldFile] = []
+    for file, pid, program in dict.fromkeys((each.file, each.pid, each.program) for each in held):
+        times = pd.DataFrame(
+            [(each.begin_ns, each.end_ns + 1) for each in held if (each.file, each.pid) == (file, pid)],
+            columns=["start_ns", "end_ns"],
+        )
+        met = slow[blames_room.overlapping(slow, times)]
+        if len(met):
+            late_ms = float(met["late_ns"].sum()) / 1e6
+            rows.append(HeldFile(file=file, pid=pid, program=program, ticks=len(met), late_ms=late_ms))
+    return tuple(sorted(rows, key=lambda row: -row.late_ms))
+
+
 def _needed(ticks: pd.DataFrame, explained: Sequence[Blame]) -> Needed | None:
     """Returns how much of today's waiting for storage a disk could leave, so that storage makes no tick late any more.
 
@@ -202,7 +232,11 @@ def _mean_ms(io: pd.DataFrame) -> float | None:
 
 
 def _advice(
-    ticks: CheckedTicks, causes: Sequence[LateTime], waits: Sequence[CheckedWait], needed: Needed | None
+    ticks: CheckedTicks,
+    causes: Sequence[LateTime],
+    waits: Sequence[CheckedWait],
+    needed: Needed | None,
+    held: Sequence[HeldFile],
 ) -> tuple[Advice, ...]:
     """Returns the one or two things to try first."""
     if ticks.are_told and not causes:
@@ -224,8 +258,9 @@ def _advice(
                 advice.append(Advice.COMPUTING)
             case TickCause.RUN_QUEUE:
                 advice.append(Advice.CORES)
-            case TickCause.LOCK | TickCause.PAUSE:
-                advice.append(Advice.LOCKS)
-            case TickCause.SLEEP:
-                advice.append(Advice.OTHERS)
+            case TickCause.PAUSE:
+                advice.append(Advice.GARBAGE)
+            case TickCause.LOCK | TickCause.SLEEP as cause:
+                is_held = bool(held) and held[0].late_ms >= _MUCH * late.late_ms
+                advice.append(Advice.HELD_FILE if is_held else Advice.LOCKS if cause is TickCause.LOCK else Advice.OTHERS)
     return tuple(dict.fromkeys(advice))[:2]

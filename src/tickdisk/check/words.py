@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tickdisk.check.record import Advice, CheckedWait, Instrument, Verdict
+from tickdisk.check.record import Advice, CheckedWait, HeldFile, Instrument, Verdict
 from tickdisk.foundation.numbers import interval, joined_list, number, percent
 from tickdisk.foundation.waiting import TickCause
 
@@ -20,7 +20,9 @@ _WORDS = {
     Advice.MORE_MEMORY: "More memory for the page cache helps: the server reads files from the disk again.",
     Advice.COMPUTING: "The server needs a faster core, or less to compute: fewer entities, plugins or chunks at a time.",
     Advice.CORES: "Other programs take the cores that the server needs. Move them, or give the server cores of its own.",
-    Advice.LOCKS: "Threads of the server wait for each other, or for the collector of garbage. Look at its log.",
+    Advice.LOCKS: "Threads of the server wait for each other. Look at what the thread does that holds the lock.",
+    Advice.HELD_FILE: "Run the other program, such as a backup, when nobody plays, or let it read a copy of the file.",
+    Advice.GARBAGE: "Give the Java runtime more memory or another collector of garbage. The disk has no part in it.",
     Advice.OTHERS: "The server sleeps, or waits for something outside of it, such as a database or a network.",
     Advice.LONGER: "Too few ticks were seen. Check for longer, while players are on the server.",
 }
@@ -42,7 +44,9 @@ def screen(verdict: Verdict) -> list[str]:
         *_of_ticks(verdict),
         *_of_causes(verdict),
         *_of_waits(verdict),
+        *_of_held(verdict),
         *_of_needed(verdict),
+        *_of_forecasts(verdict),
     ]
     lines += _of_moments(verdict)
     if verdict.advice:
@@ -73,7 +77,8 @@ def _first(verdict: Verdict) -> str:
     else:
         has_part = verdict.storage_late_ms > _PART * verdict.late_ms
         helps = "a faster disk alone would not be enough" if has_part else "a faster disk would not help"
-        blamed = f"the biggest cause is {_CAUSES[cause.cause]}, and {helps}"
+        held = verdict.held[0] if Advice.HELD_FILE in verdict.advice[:1] else None
+        blamed = f"the biggest cause is {_CAUSES[cause.cause] if held is None else _held(held)}, and {helps}"
     return f"LAG: {ticks.late:,} of {ticks.count:,} ticks of {verdict.server} were late; {blamed}."
 
 
@@ -134,6 +139,27 @@ def _files(wait: CheckedWait) -> str:
     if len(wait.files) > _FEW_FILES:
         return f"{len(wait.files)} files in {folder} (such as {wait.files[0]})"
     return " and ".join(f"{folder}/{name}" for name in wait.files)
+
+
+def _held(held: HeldFile) -> str:
+    return f"a lock on {Path(held.file).name} that {held.program} (process {held.pid}) holds"
+
+
+def _of_held(verdict: Verdict) -> Iterator[str]:
+    for held in verdict.held[:_FEW_FILES]:
+        yield f"{held.ticks:,} late ticks ({_ms(held.late_ms)}) met {_held(held)}."
+
+
+def _of_forecasts(verdict: Verdict) -> Iterator[str]:
+    """Yields the slowest class of disk that would do, with the next faster and the next slower one."""
+    rows = verdict.forecasts
+    if not rows or verdict.ticks is None:
+        return
+    at = next((number for number, row in enumerate(rows) if row.would_do), len(rows))
+    shown = rows[max(at - 1, 0) : at + 2]
+    words = ", ".join(f"{row.late:,} on {row.device}" for row in shown)
+    found = f"The slowest class of disk that would do is {rows[at].device}" if at < len(rows) else "No class of disk would do"
+    yield f"{found}. Late ticks of {verdict.ticks.count:,}, by forecast: {words}."
 
 
 def _of_needed(verdict: Verdict) -> Iterator[str]:

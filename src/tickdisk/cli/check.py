@@ -2,13 +2,14 @@
 
 import signal
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk.cli.places import check_output
+from tickdisk.cli.places import DEVICES, check_output, in_project
 from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ def check(
     thread: Annotated[
         str | None, typer.Option(help="Name of the thread that ticks. By default, it is found by its name or by its loop.")
     ] = None,
+    as_influx: Annotated[
+        bool, typer.Option("--influx", help="Print lines of InfluxDB's protocol for Telegraf instead of the screen.")
+    ] = False,
+    anonymise: Annotated[bool, typer.Option("--anonymise", help="Give folders and files other names in the result.")] = False,
     json: Annotated[Path | None, typer.Option(help="JSON file to write, with the whole verdict.")] = None,
 ) -> None:
     """Says whether a running game server is late, and whether it is the disk.
@@ -41,7 +46,7 @@ def check(
     if json is not None:
         check_output(json)
     from tickdisk import check as room
-    from tickdisk import trace
+    from tickdisk import device, trace
     from tickdisk.foundation import memory
     from tickdisk.foundation.record import write
     from tickdisk.stats.draws import named_generator
@@ -52,10 +57,12 @@ def check(
         with _display() as show:
             verdict = room.counted(found, seconds, show, f"the reasons of lag, because bpftrace cannot capture: {reason}")
     else:
-        with memory.folder() as logs, _display() as show:
+        with memory.guarded_folder() as logs, _display() as show:
             seen = room.look(found.pid, seconds, logs, show)
-        verdict = room.judge(found, seen, named_generator(_SEED, "check"), thread)
-    for line in room.screen(verdict):
+        classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
+        seen = room.anonymised(seen) if anonymise else seen
+        verdict = room.judge(found, seen, named_generator(_SEED, "check"), thread, classes)
+    for line in room.influx(verdict, time.time_ns()) if as_influx else room.screen(verdict):
         print(line)
     if json is not None:
         write(json, verdict)

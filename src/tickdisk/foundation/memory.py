@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tickdisk.foundation import temporary
+from tickdisk.foundation.guard import guarded
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - tmpfs is the point
 LEAST_BYTES = 128 << 20
@@ -22,6 +23,13 @@ def folder() -> Iterator[Path]:
     It is for logs and other files whose writing must not load a disk while something is measured.
     """
     with temporary.folder(MEMORY) as path:
+        yield path
+
+
+@contextmanager
+def guarded_folder() -> Iterator[Path]:
+    """Yields a new folder in memory as `folder` does, which a small process removes if this one is killed."""
+    with folder() as path, guarded('rm -rf -- "$1"', path):
         yield path
 
 

@@ -3,21 +3,20 @@
 import fcntl
 import itertools
 import os
-import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.guard import guarded
 
 _PREFIX = "tickdisk-"
 _LEAVE_LIMIT_S = 5.0
 """Seconds within which members that are ending have to leave the cgroup."""
 _match_snapshots = itertools.count()
 _GUARD = """
-cat >/dev/null
 for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   [ -d "$1" ] && ! rmdir "$1" || exit 0
   while read -r process; do [ "$process" = 0 ] || echo "$process" >"$2/cgroup.procs"; done <"$1/cgroup.procs"
@@ -59,20 +58,13 @@ class Cgroup:
         self._parent = self._home if below is None else cgroup_of(below)
         self.path = self._parent / f"{_PREFIX}{os.getpid()}-{next(_match_snapshots)}"
         self._lock = -1
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._guard = ExitStack()
 
     def __enter__(self) -> Self:
         remove_abandoned()
         while not self._lock_it():
             pass
-        # The guard's standard input ends when this process does, however it ends.
-        self._guard = subprocess.Popen(  # noqa: S603
-            ["/bin/sh", "-c", _GUARD, "tickdisk-guard", self.path, self._parent],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._guard.enter_context(guarded(_GUARD, self.path, self._parent))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,9 +72,7 @@ class Cgroup:
             _remove(self.path)
         finally:
             os.close(self._lock)
-            if self._guard is not None and self._guard.stdin is not None:
-                self._guard.stdin.close()
-                self._guard.wait()
+            self._guard.close()
 
     @property
     def id(self) -> int:
