@@ -1,5 +1,7 @@
 """Which thread of a capture is explained: the one that runs a loop, and not one that only waits for others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -158,3 +160,31 @@ def test_a_thread_that_wakes_for_packets_too_ticks_at_the_pace_of_another(seed: 
     assert known == [start for start in starts if start >= known[0]][: len(known)]
     slow = set(found.ticks.loc[found.ticks["slow"], "start_ns"])
     assert slow == {starts[number - 1] for number in late if number < len(known)}
+
+
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 99), late=st.sets(st.integers(5, 100), max_size=5))
+def test_a_thread_ticks_when_a_scheduler_wakes_it(seed: int, late: set[int]) -> None:
+    """The scheduler halves its rests until a turn is due. After a turn that took long, it rests for what is left of the next."""
+    rng = np.random.default_rng(seed)
+    rows, wakes, starts, at, due = [], [], [], 0.0, 50.0
+    while due < SECONDS_NS / MS - 1000:
+        begun = at
+        while due - at > 1:
+            rest = max(1.0, (due - at) / 2)
+            rows.append((1, "scheduler", round(at * MS), round((at + rest) * MS), "lock"))
+            at += rest + 0.02
+        starts.append(rows[-1][3])
+        wakes.append((2, "Ms-Tick-0", round(begun * MS), round((due + 0.2) * MS), "lock"))
+        at = due + (130 if len(starts) in late else rng.uniform(4, 9))
+        due = 50 * (at // 50 + 1) if at - due > 50 else due + 50
+    made = evidence(*rows, *wakes)
+    waker = pd.array([1 if thread == 2 else pd.NA for thread in made.waits["thread"]], dtype="Int64")
+    made = replace(made, waits=made.waits.assign(waker=waker, waker_name="scheduler"))
+    found = blame.attribute(made, thread="Ms-Tick-0", period_ns=50 * MS, pacer=1)
+    ticks = found.evidence.ticks
+    assert ticks is not None
+    assert set(ticks["start_ns"]) >= set(starts[:-1])
+    assert len(ticks) <= len(starts) + len(late) + 1
+    slow = set(found.ticks.loc[found.ticks["slow"], "start_ns"])
+    assert slow == {starts[number - 1] for number in late}

@@ -235,7 +235,9 @@ def test_classes_of_disks_are_forecast_from_the_requests_of_the_disk() -> None:
     """A sync waits for 120 ms, in one request of the disk. A tick computes for 10 ms and has 75 ms, so 65 ms would do."""
     late = [[("run", 5 * MS)]] * 30 + [[("run", 5 * MS), ("sync", MAP)]]
     look = seen([*late * 4, *QUIET], read_ns=40 * MS)
-    look = replace(look, blocks=[blocks(look, 40)])
+    look = replace(
+        look, disk=Path("/dev/one"), blocks=[(Path("/dev/one"), blocks(look, 40)), (Path("/dev/two"), blocks(look, 1))]
+    )
     classes = {
         f"flush_{ms}": device.DeviceModel(name=f"flush_{ms}", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=ms * MS)
         for ms in (1, 10, 19, 30, 80)

@@ -12,10 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import BIN, for_release
 
-from tickdisk import device, trace
+from tickdisk import check, device, trace
+from tickdisk.foundation import memory
 from tickdisk.trace.cgroup import cgroup_of
 
 pytestmark = [
@@ -178,3 +180,141 @@ def captures() -> list[str]:
         with suppress(OSError):  # It has ended.
             found += [path.parent.name] if path.read_text(errors="replace").strip() == "bpftrace" else []
     return found
+
+
+DATABASE = """
+import ctypes, sqlite3, sys, threading, time
+
+def tick():
+    ctypes.CDLL(None).prctl(15, b"Server thread", 0, 0, 0)
+    base = sqlite3.connect(sys.argv[1], timeout=30, isolation_level=None)
+    base.execute("create table if not exists players (name text)")
+    due, number = time.monotonic(), 0
+    print("runs", flush=True)
+    while True:
+        number += 1
+        if number % 20 == 0:
+            base.execute("insert into players values ('one')")
+        due = max(due + 0.05, time.monotonic())
+        time.sleep(max(0, due - time.monotonic()))
+
+thread = threading.Thread(target=tick)
+thread.start()
+thread.join()
+"""
+"""A server of 50 ms that writes to a database once a second."""
+BACKUP = """
+import sqlite3, sys, time
+base = sqlite3.connect(sys.argv[1], timeout=30, isolation_level=None)
+while True:
+    base.execute("begin exclusive")
+    time.sleep(1.2)
+    base.execute("commit")
+    time.sleep(1.3)
+"""
+
+
+def test_another_process_that_holds_the_lock_of_a_database_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "players.sqlite"
+    words = [sys.executable, "-c", DATABASE, str(place)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "runs\n"
+        with subprocess.Popen([sys.executable, "-c", BACKUP, str(place)]) as backup:
+            try:
+                lines, found = verdict(running.pid, tmp_path, 12)
+            finally:
+                backup.kill()
+                running.kill()
+    assert "the biggest cause is a lock on players.sqlite that python" in lines[0]
+    assert f"(process {backup.pid}) holds, and a faster disk would not help" in lines[0]
+    assert (found["held"][0]["file"], found["held"][0]["pid"]) == (str(place), backup.pid)
+    assert found["advice"][0] == "held_file"
+    assert found["causes"][0]["cause"] != "storage"
+
+
+COLLECTED = """
+import java.util.ArrayList;
+import java.util.concurrent.locks.LockSupport;
+
+public class Collected {
+    static volatile Object kept;
+
+    public static void main(String[] words) throws Exception {
+        var live = new ArrayList<Object[]>();
+        for (int i = 0; i < 3_000_000; i++) live.add(new Object[] {new Object(), null});
+        kept = live;
+        var thread = new Thread(() -> {
+            System.out.println("runs");
+            long due = System.nanoTime();
+            while (true) {
+                due = Math.max(due + 50_000_000, System.nanoTime());
+                LockSupport.parkNanos(Math.max(1, due - System.nanoTime()));
+                long until = System.nanoTime() + 2_000_000;
+                while (System.nanoTime() < until) { }
+            }
+        }, "Server thread");
+        thread.start();
+        while (true) {
+            Thread.sleep(1500);
+            System.gc();
+        }
+    }
+}
+"""
+"""A server of 50 ms in Java, which collects its garbage every 1.5 s while all threads stand still."""
+
+
+@for_release
+def test_pauses_of_javas_collector_are_named(tmp_path: Path) -> None:
+    program = tmp_path / "Collected.java"
+    program.write_text(COLLECTED)
+    words = ["java", "-XX:+UseSerialGC", "-Xms600m", "-Xmx600m", str(program)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "runs\n"
+            time.sleep(1)
+            lines, found = verdict(running.pid, tmp_path, 15)
+        finally:
+            running.kill()
+    assert "the biggest cause is pauses of the runtime, and a faster disk would not help" in lines[0]
+    assert (found["causes"][0]["cause"], found["advice"][0]) == ("pause", "garbage")
+
+
+def test_a_check_that_is_killed_leaves_nothing_in_memory(tmp_path: Path) -> None:
+    before = set(memory.MEMORY.glob("tickdisk-*"))
+    with server(tmp_path, burn_ms=200) as pid:
+        home = cgroup_of(pid)
+        running = subprocess.Popen(
+            [BIN / "tickdisk", "check", "--pid", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_until(lambda: cgroup_of(pid) != home)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        wait_until(lambda: not captures() and set(memory.MEMORY.glob("tickdisk-*")) <= before)
+
+
+@for_release
+def test_a_forecast_for_another_disk_is_what_is_seen_there(tmp_path: Path) -> None:
+    """Three files are synced on a device with flushes of 30 ms, and then on one that the forecast was made for."""
+    classes = {
+        name: device.DeviceModel(name=name, read_latency_ns=0, write_latency_ns=0, flush_latency_ns=ms * 1_000_000)
+        for name, ms in (("slow", 30), ("quick", 2))
+    }
+    late = {}
+    for name, model in classes.items():
+        with device.up(model, size_bytes=64 << 20, floor_ns=0, logs=tmp_path) as disk, server(disk.mount_point, files=3) as pid:
+            with memory.folder() as logs:
+                seen = check.look(pid, 40, logs, lambda _: None)
+            late[name] = check.judge(check.server_of(pid), seen, np.random.default_rng(1), classes=classes)
+    told = {row.device: row for row in late["slow"].forecasts}
+    ticks = {name: own.ticks for name, own in late.items()}
+    assert ticks["slow"] is not None
+    assert ticks["quick"] is not None
+    assert ticks["slow"].late >= 4
+    assert (told["slow"].late, told["slow"].would_do) == (pytest.approx(ticks["slow"].late, abs=1), False)
+    assert told["quick"].late - told["quick"].late_without == 0
+    assert told["quick"].would_do
+    assert ticks["quick"].late <= 1
+    assert late["slow"].disk is not None

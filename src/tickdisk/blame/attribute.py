@@ -10,7 +10,7 @@ from tickdisk.blame.chain import follow
 from tickdisk.blame.evidence import CaptureEvidence
 from tickdisk.blame.lanes import KINDS, Integers, Intervals, ThreadWaits
 from tickdisk.blame.links import describe
-from tickdisk.blame.loops import loop_of, paced_loop
+from tickdisk.blame.loops import loop_of, paced_loop, scheduled_loop
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.waiting import TickCause, TimeKind
@@ -84,7 +84,8 @@ def attribute(
     period_ns
         Period of the thread's loop, if it is known, so that a loop that is often late is recognised, too.
     pacer
-        Number of the thread at whose pace the thread ticks, as Luanti's `Server` does at that of the main thread.
+        Number of the thread at whose pace the thread ticks, as Luanti's `Server` does at that of the main thread, or that wakes
+        it for each tick, as Minestom's scheduler does.
 
     Raises
     ------
@@ -142,8 +143,11 @@ def _recognised(
     """Returns the evidence with the turns of the thread's loop as ticks, and with its period as the budget, if it runs a loop."""
     own, length_ns = _waits_of(evidence, thread), seen_ns[1] - seen_ns[0]
     loop = None
-    if pacer is not None and (pace := loop_of(_waits_of(evidence, pacer), length_ns)) is not None:
-        loop = paced_loop(own, pace)
+    if pacer is not None:
+        pacing = _waits_of(evidence, pacer)
+        loop = None if period_ns is None else scheduled_loop(own, pacing, period_ns)
+        if loop is None and (pace := loop_of(pacing, length_ns)) is not None:
+            loop = paced_loop(own, pace)
     loop = loop or loop_of(own, length_ns, period_ns) or loop_of(own, length_ns)
     if loop is None:
         return evidence

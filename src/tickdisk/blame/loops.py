@@ -6,6 +6,8 @@ between starts are alike. If they are not alike for any length, the thread runs 
 
 Another thread can pace a loop: it rests for a period and then says that a turn is due, and the thread that works begins the turn
 when it next comes back from a rest. Luanti's thread `Server` also wakes for each packet, so that its own rests tell no turn.
+A scheduler paces a loop in another way: it rests several times before a turn, each time for a part of what is left, and then
+wakes the thread that works. Minestom's does (class TickSchedulerThread).
 """
 
 from dataclasses import dataclass
@@ -28,6 +30,12 @@ _LEAST_SEEN = 0.5
 """Least share of the observed time that as many periods as there are turns take up."""
 _LEAST_ALIKE_KNOWN, _LEAST_SEEN_KNOWN = 0.2, 0.1
 """The same two shares for a loop whose period is known beforehand."""
+_LONGER, _WORK_NS = 1.5, 3_000_000
+"""A scheduler's rest begins a new turn if it is longer than the one before by this factor, or if it worked for longer than this
+time in ns between them. Its rests before one turn become shorter and shorter."""
+_SAME_TURN_NS = 8_000_000
+"""Two signs of a turn that are not further apart than this are of the same turn. A scheduler also wakes the thread in a turn,
+and such a wake-up is a sign of another turn only half a period after its start."""
 _LENGTHS = np.linspace(0, 0.98, 50)
 """Quantiles of the lengths of idle waits, which are tried as the least length."""
 
@@ -52,6 +60,27 @@ def paced_loop(waits: pd.DataFrame, pacer: ThreadLoop) -> ThreadLoop | None:
     following = np.searchsorted(ends_ns, pacer.starts_ns)
     starts_ns = ends_ns[np.unique(following[following < ends_ns.size])]
     return ThreadLoop(pacer.period_ns, starts_ns) if starts_ns.size >= _FEWEST_TURNS else None
+
+
+def scheduled_loop(waits: pd.DataFrame, scheduler: pd.DataFrame, period_ns: int) -> ThreadLoop | None:
+    """Returns the loop that a thread runs when a scheduler wakes it, or None if that happens too seldom.
+
+    `waits` and `scheduler` have the rows of the two threads in the order of time. A turn begins at the end of the last rest of
+    the scheduler before it. If the scheduler did not rest between two turns, the second begins where it wakes the thread.
+    """
+    woken_ns = waits.loc[waits["waker"].isin(scheduler["thread"].unique()), "end_ns"].to_numpy(np.int64)
+    if woken_ns.size < _FEWEST_TURNS:
+        return None
+    rests = scheduler[scheduler["kind"].isin([TimeKind.SLEEP, TimeKind.LOCK]) & scheduler["waker"].isna()]
+    start_ns, end_ns = rests["start_ns"].to_numpy(np.int64), rests["end_ns"].to_numpy(np.int64)
+    length_ns = end_ns - start_ns
+    is_last = (length_ns[1:] > _LONGER * length_ns[:-1]) | (start_ns[1:] - end_ns[:-1] > _WORK_NS)
+    signs = [(ns, _SAME_TURN_NS) for ns in end_ns[:-1][is_last].tolist()] + [(ns, period_ns // 2) for ns in woken_ns.tolist()]
+    starts_ns: list[int] = []
+    for ns, least_ns in sorted(signs):
+        if not starts_ns or ns - starts_ns[-1] > least_ns:
+            starts_ns.append(ns)
+    return ThreadLoop(period_ns, np.array(starts_ns, np.int64))
 
 
 def loop_of(waits: pd.DataFrame, seen_ns: int, period_ns: int | None = None) -> ThreadLoop | None:

@@ -12,12 +12,14 @@ from tickdisk.check.influx import influx
 from tickdisk.check.look import Look, Now, Show, look
 from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase, price_of
-from tickdisk.check.record import Advice, Verdict
+from tickdisk.check.record import Advice, Minute, Verdict
 from tickdisk.check.verdict import judge
+from tickdisk.check.watch import LEAST_LATE, minutes
 from tickdisk.check.words import MOST_LINES, screen
 
 __all__ = [
     "KINDS",
+    "LEAST_LATE",
     "MOST_LINES",
     "Advice",
     "FoundServer",
@@ -26,6 +28,7 @@ __all__ = [
     "LockWatch",
     "Look",
     "Meter",
+    "Minute",
     "Now",
     "Phase",
     "ServerKind",
@@ -37,6 +40,7 @@ __all__ = [
     "influx",
     "judge",
     "look",
+    "minutes",
     "pauses_of",
     "price_of",
     "screen",

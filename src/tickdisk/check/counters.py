@@ -25,11 +25,11 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
     process = ProcessIdentity.of(found.pid)
     if process is None:
         raise TickdiskError(f"process {found.pid} does not run; start it first")
-    thread, name = _thread(found)
+    thread, name = ticking_thread(found)
     states: list[str] = []
     before, used_ns, began_s = _bytes(found.pid), processor_ns(found.pid) or 0, time.monotonic()
     last_ns, after = used_ns, before
-    pressed_us = _pressure_us()
+    pressed_us = pressure_us()
     cut: tuple[str, ...] = ()
     while (ran_s := time.monotonic() - began_s) < seconds:
         now_ns = processor_ns(found.pid)
@@ -40,7 +40,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
         try:
             states.append(_state(found.pid, thread))
         except OSError:  # The thread has ended, and the process goes on.
-            thread, name = _thread(found)
+            thread, name = ticking_thread(found)
         try:
             show(Now(ran_s, seconds, Phase.FREE, (last_ns - used_ns) / 1e9 / max(ran_s, _PERIOD_S)))
         except KeyboardInterrupt:
@@ -53,7 +53,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
         cores=(last_ns - used_ns) / 1e9 / ran_s,
         read_mb_per_s=None if before is None or after is None else (after[0] - before[0]) / 1e6 / ran_s,
         written_mb_per_s=None if before is None or after is None else (after[1] - before[1]) / 1e6 / ran_s,
-        pressure_share=None if pressed_us is None else ((_pressure_us() or pressed_us) - pressed_us) / 1e6 / ran_s,
+        pressure_share=None if pressed_us is None else ((pressure_us() or pressed_us) - pressed_us) / 1e6 / ran_s,
     )
     return Verdict(
         server=found.title,
@@ -79,7 +79,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
     )
 
 
-def _thread(found: FoundServer) -> tuple[int, str]:
+def ticking_thread(found: FoundServer) -> tuple[int, str]:
     """Returns number and name of the thread that ticks, or of the one that has computed most."""
     used: list[tuple[bool, int, int, str]] = []
     ticking = () if found.kind is None else found.kind.tick_threads
@@ -108,7 +108,7 @@ def _bytes(pid: int) -> tuple[int, int] | None:
     return int(values["read_bytes"]), int(values["write_bytes"])
 
 
-def _pressure_us() -> int | None:
+def pressure_us() -> int | None:
     """Returns the time in us in which some task of the machine waited for storage, or None if the kernel does not say."""
     try:
         line = Path("/proc/pressure/io").read_text().splitlines()[0]

@@ -12,6 +12,8 @@ from tickdisk import trace
 from tickdisk.foundation.errors import TickdiskError
 
 _WRITES = os.O_WRONLY | os.O_RDWR
+_MOST_FILES = 50
+_NO_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:")
 _BLOCK = Path("/sys/dev/block")
 
 
@@ -34,6 +36,18 @@ def disk_of(pid: int) -> Path | None:
     return next(filter(None, (_disk(number) for number, _ in numbers.most_common())), None)
 
 
+def disk_of_requests(pid: int, requests: pd.DataFrame) -> Path | None:
+    """Returns the disk of the files for which the requests of a process took longest, or None if it is not known."""
+    taken = requests.groupby("file")["latency_ns"].sum().nlargest(_MOST_FILES)
+    times = Counter[int]()
+    for file, ns in taken.items():
+        path = Path(f"/proc/{pid}/root{file}")
+        with suppress(OSError):
+            if str(file).startswith("/") and not str(file).startswith(_NO_FILES):
+                times[(path if path.exists() else path.parent).stat().st_dev] += int(ns)
+    return next(filter(None, (_disk(number) for number, _ in times.most_common())), None)
+
+
 def _disk(number: int) -> Path | None:
     folder = _BLOCK / f"{os.major(number)}:{os.minor(number)}"
     if not folder.is_dir():
@@ -50,8 +64,8 @@ def _disk(number: int) -> Path | None:
 
 
 @contextmanager
-def traced(disk: Path | None, folder: Path, logs: Path, found: list[pd.DataFrame]) -> Iterator[None]:
-    """Traces a disk during the block, and adds the table `blocks` of its requests to `found`.
+def traced(disk: Path | None, folder: Path, logs: Path, found: list[tuple[Path, pd.DataFrame]]) -> Iterator[None]:
+    """Traces a disk during the block, and adds it to `found` with the table `blocks` of its requests.
 
     Nothing is added if there is no disk, or if its requests cannot be traced, because a check goes on without them.
     """
@@ -59,12 +73,12 @@ def traced(disk: Path | None, folder: Path, logs: Path, found: list[pd.DataFrame
         running = None if disk is None else trace.BlockTrace(disk, folder / "blocks.txt", logs, None)
     except (TickdiskError, OSError):
         running = None
-    if running is None:
+    if disk is None or running is None:
         yield
         return
     try:
         yield
         with suppress(TickdiskError, OSError):
-            found.append(running.stop().requests)
+            found.append((disk, running.stop().requests))
     finally:
         running.kill()

@@ -1,7 +1,7 @@
 """Finds game servers among the processes of a machine, by their programs and their threads."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,17 +31,22 @@ class ServerKind:
     """Time between the starts of two ticks that are on time, unless the server is told otherwise."""
     tick_threads: tuple[str, ...]
     """Beginnings of the names of the threads that tick. It is empty if the ticks have no thread of their own."""
-    is_paced_by_main: bool = False
-    """Whether the main thread says when a tick is due."""
+    paced_by: str | None = None
+    """Beginning of the name of the thread that says when a tick is due. It is empty for the main thread, and None if the thread
+    that ticks does so itself."""
+
+    def pacer(self, pid: int, names: Mapping[int, str]) -> int | None:
+        """Returns the number of the thread that says when a tick is due, of those with these names by their numbers, or None."""
+        if not self.paced_by:
+            return None if self.paced_by is None else pid
+        return next((thread for thread, name in names.items() if name.startswith(self.paced_by)), None)
 
 
 KINDS = (
-    ServerKind(
-        "luanti", "Luanti", ("luanti", "luantiserver", "minetest", "minetestserver"), (), 90, ("Server",), is_paced_by_main=True
-    ),
+    ServerKind("luanti", "Luanti", ("luanti", "luantiserver", "minetest", "minetestserver"), (), 90, ("Server",), paced_by=""),
     ServerKind("bedrock", "Bedrock Dedicated Server", ("bedrock_server",), (), 50, ("MINECRAFT",)),
     ServerKind("java", "Minecraft's Java server", (), ("Server thread",), 50, ("Server thread",)),
-    ServerKind("minestom", "Minestom", (), ("Ms-Tick",), 50, ("Ms-Tick",)),
+    ServerKind("minestom", "Minestom", (), ("Ms-Tick",), 50, ("Ms-Tick-",), paced_by="Ms-TickSched"),
     ServerKind("dragonfly", "Dragonfly", (), (), 50, ()),
 )
 """The kinds of game server that are recognised, the surest sign first."""

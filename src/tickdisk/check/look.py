@@ -10,7 +10,7 @@ import pandas as pd
 
 from tickdisk import server, trace
 from tickdisk.blame import CaptureEvidence
-from tickdisk.check.disk import disk_of, traced
+from tickdisk.check.disk import disk_of, disk_of_requests, traced
 from tickdisk.check.held import Held, LockWatch
 from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase
@@ -29,7 +29,7 @@ _MOST_BYTES = 1 << 30
 """Most bytes that a capture may take in memory."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Look:
     """The captures of a server, and what it computed meanwhile."""
 
@@ -43,8 +43,8 @@ class Look:
     """Times in which other processes held locks on the server's files."""
     disk: Path | None = None
     """The disk of the server's files."""
-    blocks: list[pd.DataFrame] = field(default_factory=list)
-    """The table `blocks` of its requests, for each capture in which they could be traced."""
+    blocks: list[tuple[Path, pd.DataFrame]] = field(default_factory=list)
+    """The traced disk and the table `blocks` of its requests, for each capture in which they could be traced."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,10 @@ def _captured(watch: _Watch, number: int, logs: Path, seen: Look) -> Iterator[No
             watch.begin(Phase.BETWEEN)
             raw = recording.stop(lambda: False)
             samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
-            seen.captures.append(_evidence(f"window {number + 1}", trace.parse(raw, samples, classify=server.classify)))
+            parsed = trace.parse(raw, samples, classify=server.classify)
+            seen.captures.append(_evidence(f"window {number + 1}", parsed))
+            # It was guessed from the open files until now.
+            seen.disk = disk_of_requests(watch.process.pid, parsed.requests) or seen.disk
 
 
 def _evidence(name: str, parsed: trace.ParsedCapture) -> CaptureEvidence:

@@ -181,6 +181,29 @@ class Counters(Record):
     """The part of the time in which some task of the machine waited for a disk. It is null if the kernel does not say."""
 
 
+class Minute(Record):
+    """A minute of a watched server, or less if ticks got late in it, from the kernel's counters alone."""
+
+    unix_s: float
+    """The time at which it began, in seconds since 1970."""
+    seconds: float
+    """Its length."""
+    late: Annotated[int, Unit("times")]
+    """How often the thread that ticks did not rest for over one and a half budgets. Waits for other threads look like rests."""
+    longest_ms: float
+    """The longest time without a rest."""
+    waiting_share: float
+    """The part of the time in which the thread waited for a disk."""
+    cores: float
+    """The processor time of the server in a second, in cores."""
+    pressure_share: float | None
+    """The part of the time in which some task of the machine waited for a disk. It is null if the kernel does not say."""
+    read_ms: float | None
+    """The mean time of a read of the server's disk. It is null if there was none, or if the disk is not known."""
+    write_ms: float | None
+    """The mean time of a write of the server's disk."""
+
+
 class Verdict(Record):
     """The result of a check."""
 

@@ -53,7 +53,8 @@ def judge(
     waits = _waits(explained)
     needed = _needed(ticks, explained) if causes else None
     held = _held(seen.held, ticks) if causes else ()
-    traced = pd.concat(seen.blocks) if seen.blocks else None
+    blocks = [requests for disk, requests in seen.blocks if disk == seen.disk]
+    traced = pd.concat(blocks) if blocks else None
     lacks = Counter[str]()
     for capture in seen.captures:
         lacks.update(capture.lacks)
@@ -91,9 +92,9 @@ def _explained(captures: Sequence[CaptureEvidence], found: FoundServer, thread: 
         names = sorted({name for capture in whole for name in capture.waits["thread_name"].unique()})
         thread = next((name for own in kind.tick_threads for name in names if name.startswith(own)), None)
     known_ns = None if kind is None else round(kind.tick_ms * 1e6)
-    pacer = found.pid if kind is not None and kind.is_paced_by_main else None
     explained: list[Blame] = []
     for capture in whole:
+        pacer = None if kind is None else kind.pacer(found.pid, _busiest_first(capture.waits))
         try:
             own = blames_room.attribute(capture, thread=thread, period_ns=known_ns, pacer=pacer)
         except TickdiskError:
@@ -111,6 +112,13 @@ def _explained(captures: Sequence[CaptureEvidence], found: FoundServer, thread: 
             ]
     used = {own.evidence.name for own in explained}
     return explained, [f"{each.name}, which shows too little of the thread" for each in captures if each.name not in used]
+
+
+def _busiest_first(waits: pd.DataFrame) -> dict[int, str]:
+    """Returns the names of threads by their numbers, those with most waits first, each with its most used name."""
+    counted = waits.groupby(["thread", "thread_name"]).size().sort_values()
+    names = {int(thread): str(name) for thread, name in counted.index.tolist()}
+    return dict(reversed(names.items()))
 
 
 def _ticks(ticks: pd.DataFrame, explained: Sequence[Blame], *, are_told: bool) -> CheckedTicks:

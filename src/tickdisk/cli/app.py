@@ -20,6 +20,7 @@ from tickdisk.cli import (
     replay,
     server,
     sweep,
+    watch,
     workflow,
 )
 
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 for name, command in (
     ("check", check.check),
+    ("watch", watch.watch),
     ("doctor", doctor.doctor),
     ("blame", blame.blame),
     ("predict", predict.predict),

@@ -46,29 +46,40 @@ def check(
     if json is not None:
         check_output(json)
     from tickdisk import check as room
-    from tickdisk import device, trace
-    from tickdisk.foundation import memory
-    from tickdisk.foundation.record import write
-    from tickdisk.stats.draws import named_generator
+    from tickdisk import trace
 
-    found = _found(pid)
+    found = found_server(pid)
     print(f"{found.title}{', port ' if found.ports else ''}{' and '.join(found.ports)}: {found.command[:100]}", file=sys.stderr)
-    if reason := trace.unavailable():
-        with _display() as show:
+    with _display() as show:
+        if reason := trace.unavailable():
             verdict = room.counted(found, seconds, show, f"the reasons of lag, because bpftrace cannot capture: {reason}")
-    else:
-        with memory.guarded_folder() as logs, _display() as show:
-            seen = room.look(found.pid, seconds, logs, show)
-        classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
-        seen = room.anonymised(seen) if anonymise else seen
-        verdict = room.judge(found, seen, named_generator(_SEED, "check"), thread, classes)
+        else:
+            verdict = capture_of(found, seconds, show, thread=thread, anonymise=anonymise)
     for line in room.influx(verdict, time.time_ns()) if as_influx else room.screen(verdict):
         print(line)
     if json is not None:
+        from tickdisk.foundation.record import write
+
         write(json, verdict)
 
 
-def _found(pid: int | None) -> "room.FoundServer":
+def capture_of(
+    found: "room.FoundServer", seconds: float, show: "room.Show", *, thread: str | None = None, anonymise: bool = False
+) -> "room.Verdict":
+    """Captures a server, and returns the verdict on it."""
+    from tickdisk import check as room
+    from tickdisk import device
+    from tickdisk.foundation import memory
+    from tickdisk.stats.draws import named_generator
+
+    with memory.guarded_folder() as logs:
+        seen = room.look(found.pid, seconds, logs, show)
+    classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
+    seen = room.anonymised(seen) if anonymise else seen
+    return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes)
+
+
+def found_server(pid: int | None) -> "room.FoundServer":
     """Returns the server to check. TickdiskError lists the servers if there is not one."""
     from tickdisk import check as room
 

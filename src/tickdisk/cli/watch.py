@@ -1,0 +1,79 @@
+"""The command `tickdisk watch`, which keeps an eye on a running game server for hours."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tickdisk.cli.check import capture_of, found_server
+from tickdisk.cli.places import check_output_folder
+
+if TYPE_CHECKING:
+    from tickdisk import check as room
+
+_CHECK_S = 30.0
+_DAY_S = 86_400.0
+_MINUTES, _LOG_LINES = "minutes.jsonl", 50_000
+"""Name of the file that has a line for each minute, and its greatest number of lines. A month has 43,200 minutes."""
+_MOST_CHECKS = 200
+"""Greatest number of verdicts that are kept. The oldest ones are removed."""
+
+
+def watch(
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for what is seen, which must not exist yet.")],
+    pid: Annotated[
+        int | None,
+        typer.Option(help="Number of the server's process. By default, the game server of this machine.", min=1, max=1 << 22),
+    ] = None,
+    hours: Annotated[float, typer.Option(help="Length of the watch.", min=0.001, max=10_000)] = 24,
+    checks_per_day: Annotated[int, typer.Option(help="Most checks in 24 hours.", min=0, max=1000)] = 10,
+) -> None:
+    """Watches a running game server for hours, and checks it for thirty seconds when its ticks get late.
+
+    It reads the kernel's counters, which costs the server nothing, and writes a line for each minute. When the thread that ticks
+    did not rest for too long three times in a minute, the server is checked, and the verdict is kept beside the minutes. Ctrl-C
+    ends the watch.
+    """
+    check_output_folder(output)
+    from tickdisk import check as room
+    from tickdisk import trace
+    from tickdisk.foundation.record import write
+
+    found = found_server(pid)
+    output.mkdir(parents=True, exist_ok=True)
+    reason = trace.unavailable()
+    if reason is not None:
+        print(f"late ticks are counted and not checked, because bpftrace cannot capture: {reason}")
+    print(f"{found.title} is watched for {hours:g} hours; the minutes are in {output / _MINUTES}, and Ctrl-C ends it", flush=True)
+    began: list[float] = []
+    late = 0
+    try:
+        for minute in room.minutes(found, hours * 3600):
+            late += minute.late
+            _keep(output / _MINUTES, minute)
+            began = [at for at in began if at > time.monotonic() - _DAY_S]
+            if minute.late < room.LEAST_LATE or reason is not None or len(began) >= checks_per_day:
+                continue
+            began.append(time.monotonic())
+            verdict = capture_of(found, _CHECK_S, lambda _: None)
+            stamp = time.strftime("%Y-%m-%dT%H-%M-%S")
+            write(output / f"check-{stamp}.json", verdict)
+            for old in sorted(output.glob("check-*.json"))[:-_MOST_CHECKS]:
+                old.unlink()
+            print(f"{time.strftime('%H:%M:%S')}  {room.screen(verdict)[0]}", flush=True)
+    except KeyboardInterrupt:
+        pass
+    print(f"the thread that ticks did not rest for too long {late:,} times; {len(list(output.glob('check-*.json')))} checks")
+
+
+def _keep(place: Path, minute: "room.Minute") -> None:
+    """Adds a line to the file of minutes, whose older half is dropped when it is too long."""
+    with place.open("a") as file:
+        file.write(minute.model_dump_json() + "\n")
+    if minute.seconds and place.stat().st_size > _LOG_LINES * 300:
+        lines = place.read_text().splitlines(keepends=True)
+        partial = place.with_suffix(".partial")
+        partial.write_text("".join(lines[len(lines) // 2 :]))
+        partial.rename(place)
