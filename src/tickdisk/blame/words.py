@@ -6,9 +6,10 @@ from typing import Any, cast
 
 import pandas as pd
 
-from tickdisk.blame.attribute import CAUSES, Blame
+from tickdisk.blame.attribute import CAUSES, SLOW, Blame
 from tickdisk.blame.check import check_injections
 from tickdisk.blame.links import JOURNAL
+from tickdisk.blame.shares import overlapping
 from tickdisk.blame.threads import threads
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import interval, percent
@@ -153,6 +154,7 @@ def screen(
     `table` is what `shares` returns for `blames` and `alpha`, and `actions` has what `blame_actions` returns for each server life
     that has actions. `reasons` say why server lives are not valid, and each gets a line at the top.
     """
+    yield _verdict(blames)
     for reason in reasons:
         yield f"NOT VALID: {reason}"
     for blame in blames:
@@ -179,6 +181,7 @@ def screen(
         yield f"  ({percent(1 - alpha)} interval over {'ticks' if ticked else 'seconds'}, {table['note'].iloc[0]})"
     for by, words in (("cause", "all causes"), ("routine", "routines"), ("data", "data"), ("file", "files")):
         part = table[(table["of"] == late) & (table["by"] == by) & (table["share"] > 0)]
+        part = _by_folder(part) if by == "file" and len(part) > _MOST_LISTED else part
         ordered = part.sort_values("share", ascending=False).head(_MOST_LISTED if by != "cause" else len(CAUSES))
         named = [
             (CAUSE_WORDS.get(name, Path(name).name if by == "file" else name), value)
@@ -192,6 +195,35 @@ def screen(
         yield f"  {explain(blames[number], tick)}"
     yield from _of_actions(actions)
     yield from _of_injections(blames)
+
+
+def _by_folder(files: pd.DataFrame) -> pd.DataFrame:
+    """Returns the shares of folders. A folder is named with the number of its files, unless it has one."""
+    folders = files.assign(folder=files["name"].map(lambda name: str(Path(name).parent)))
+    rows = [
+        (own["name"].iloc[0] if len(own) == 1 else f"{len(own)} files in {Path(str(folder)).name}", own["share"].sum())
+        for folder, own in folders.groupby("folder")
+    ]
+    return pd.DataFrame(rows, columns=["name", "share"])
+
+
+def _verdict(blames: Sequence[Blame]) -> str:
+    """Returns the first line: whether ticks were late, how many and by how much, and the biggest cause."""
+    thread = blames[0].thread_name
+    parts = [(blame.ticks, blame.evidence.injections) for blame in blames]
+    ticks = pd.concat([own if made is None else own[~overlapping(own, made)] for own, made in parts])
+    if blames[0].budget_ns is None:
+        return f"NO TICKS FOUND: the thread {thread} runs no loop, so seconds are explained"
+    slow = ticks[ticks["slow"]]
+    if slow.empty:
+        return f"NO LAG: none of {len(ticks):,} ticks of {thread} took over {SLOW} times its budget"
+    lost_ns = slow.groupby("cause")["late_ns"].sum()
+    cause, storage_ns = CAUSE_WORDS[str(lost_ns.idxmax())], int(slow["late_storage_ns"].sum())
+    lost = f"LAG: {len(slow):,} of {len(ticks):,} ticks of {thread} were late and lost {_ms(lost_ns.sum())}"
+    named = f"the biggest cause is {cause} ({_ms(lost_ns.max())})"
+    left = sum(len(own) for own, _ in parts) - len(ticks)
+    named += f" ({left:,} ticks with injected stalls do not count)" if left else ""
+    return f"{lost}; {named}, and without any wait for storage {_ms(storage_ns)} would be gone"
 
 
 def _of_threads(blame: Blame) -> Iterator[str]:

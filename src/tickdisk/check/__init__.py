@@ -13,7 +13,7 @@ from tickdisk.check.look import Look, Now, Show, look
 from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase, price_of
 from tickdisk.check.record import Advice, Minute, Verdict
-from tickdisk.check.verdict import judge
+from tickdisk.check.verdict import explained, judge
 from tickdisk.check.watch import LEAST_LATE, minutes
 from tickdisk.check.words import MOST_LINES, screen
 
@@ -36,6 +36,7 @@ __all__ = [
     "Verdict",
     "anonymised",
     "counted",
+    "explained",
     "find_servers",
     "influx",
     "judge",

@@ -42,16 +42,16 @@ def judge(
     The explained thread is `thread`, or the one that ticks in a server of its kind, or the busiest one with a loop. Raises
     TickdiskError if no wait of the process was captured, or of the thread that was named.
     """
-    explained, left_out = _explained(seen.captures, found, thread)
-    if not explained:
+    blames, left_out = _explained(seen.captures, found, thread)
+    if not blames:
         reasons = "; ".join(seen.cut) or "check it again while players are on it"
         raise TickdiskError(f"{found.title} did nothing while it was captured; {reasons}")
-    ticks = pd.concat([each.ticks.assign(window=number) for number, each in enumerate(explained)], ignore_index=True)
-    told = [each.evidence.ticks is not None for each in explained]
-    checked = _ticks(ticks, explained, are_told=all(told))
+    ticks = pd.concat([each.ticks.assign(window=number) for number, each in enumerate(blames)], ignore_index=True)
+    told = [each.evidence.ticks is not None for each in blames]
+    checked = _ticks(ticks, blames, are_told=all(told))
     causes = _causes(ticks) if checked.are_told else ()
-    waits = _waits(explained)
-    needed = _needed(ticks, explained) if causes else None
+    waits = _waits(blames)
+    needed = _needed(ticks, blames) if causes else None
     held = _held(seen.held, ticks) if causes else ()
     blocks = [requests for disk, requests in seen.blocks if disk == seen.disk]
     traced = pd.concat(blocks) if blocks else None
@@ -65,20 +65,25 @@ def judge(
         instrument=Instrument.CAPTURE,
         lacks=(*seen.cut, *left_out, *(f"{count:,} {kind}" for kind, count in sorted(lacks.items()))),
         seconds=sum(capture.captured_ns[1] - capture.captured_ns[0] for capture in seen.captures) / 1e9,
-        thread=explained[0].thread_name,
+        thread=blames[0].thread_name,
         ticks=checked,
         late_ms=sum(late.late_ms for late in causes),
         storage_late_ms=float(ticks.loc[ticks["slow"], "late_storage_ns"].sum()) / 1e6 if causes else 0.0,
         causes=causes,
         waits=waits,
-        moments=_moments(ticks, explained, seen.realtime_offset_ns) if checked.are_told else (),
+        moments=_moments(ticks, blames, seen.realtime_offset_ns) if checked.are_told else (),
         needed=needed,
         disk=None if traced is None else str(seen.disk),
-        forecasts=forecasts(ticks, explained, traced, classes or {}) if checked.are_told else (),
+        forecasts=forecasts(ticks, blames, traced, classes or {}) if checked.are_told else (),
         held=held,
         price=price_of(seen.intervals, rng),
         advice=_advice(checked, causes, waits, needed, held),
     )
+
+
+def explained(found: FoundServer, seen: Look, thread: str | None = None) -> list[Blame]:
+    """Returns the captures on which `judge` bases its verdict, explained."""
+    return _explained(seen.captures, found, thread)[0]
 
 
 def _explained(captures: Sequence[CaptureEvidence], found: FoundServer, thread: str | None) -> tuple[list[Blame], list[str]]:

@@ -36,8 +36,8 @@ _CAUSES = {
 }
 
 
-def screen(verdict: Verdict) -> list[str]:
-    """Returns the lines of the screen, the answer first."""
+def screen(verdict: Verdict, most_lines: int = MOST_LINES) -> list[str]:
+    """Returns the lines of the screen, the answer first. Lines over `most_lines` are counted and left out."""
     lines = [
         _first(verdict),
         *_of_counters(verdict),
@@ -52,8 +52,8 @@ def screen(verdict: Verdict) -> list[str]:
     if verdict.advice:
         lines += ["To try first:", *(f"  {_WORDS[each]}" for each in verdict.advice)]
     lines += [*_of_price(verdict), *(f"Not seen: {lack}" for lack in verdict.lacks)]
-    if len(lines) > MOST_LINES:
-        lines = [*lines[: MOST_LINES - 1], f"Not shown: {len(lines) - MOST_LINES + 1} lines, which --json has."]
+    if len(lines) > most_lines:
+        lines = [*lines[: most_lines - 1], f"Not shown: {len(lines) - most_lines + 1} lines, which --json has."]
     return lines
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tickdisk.cli.places import check_output
+from tickdisk.cli.places import EXPLAINED, check_output, in_project
 
 
 def blame(
@@ -25,11 +25,12 @@ def blame(
         Path | None,
         typer.Option(help="SVG file to write, with a figure of the time around the worst tick: threads, files, disk and saves."),
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page to write, with the same words and with figures.")] = None,
 ) -> None:
     """Explains late ticks: which request to which file delayed them, behind which lock, and how long the disk took.
 
     The folder must have a capture by bpftrace, because strace does not see for what threads wait. The explanation is printed, and
-    no file is written without --figure.
+    no file is written without --figure or --report.
     """
     import numpy as np
 
@@ -37,8 +38,9 @@ def blame(
     from tickdisk.foundation.errors import TickdiskError
     from tickdisk.stats import ALPHA
 
-    if figure is not None:
-        check_output(figure)
+    for output in (figure, report):
+        if output is not None:
+            check_output(output)
     lives = [evidence for evidence in room.load_evidence(run) if life in (None, evidence.name)]
     if not lives:
         raise TickdiskError(f"{run} has no captured life {life}; leave --life out to see all")
@@ -49,8 +51,13 @@ def blame(
     actions = [room.blame_actions(explained) for explained in blames if explained.evidence.actions is not None]
     injected = [explained.evidence.injections for explained in blames]
     table = room.shares(blames, rng=np.random.default_rng(np.random.SeedSequence(0)), alpha=ALPHA, without=injected)
-    for line in room.screen(blames, table, actions, alpha=ALPHA, top=top, reasons=reasons):
+    lines = list(room.screen(blames, table, actions, alpha=ALPHA, top=top, reasons=reasons))
+    for line in lines:
         print(line)
+    if report is not None:
+        from tickdisk import studies
+
+        studies.write_explained(f"The late ticks of {run}", lines, blames, in_project(EXPLAINED), report)
     if figure is not None:
         from tickdisk import plot, studies
 

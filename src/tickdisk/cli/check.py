@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk.cli.places import DEVICES, check_output, in_project
+from tickdisk.cli.places import DEVICES, EXPLAINED, check_output, in_project
 from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tickdisk import check as room
 
 _SEED = 0
+_PAGE_LINES = 1000
 _NO_SERVER = "no game server was found on this machine; start it, or name its process by --pid"
 
 
@@ -31,6 +32,7 @@ def check(
     thread: Annotated[
         str | None, typer.Option(help="Name of the thread that ticks. By default, it is found by its name or by its loop.")
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML page to write, with the same words and with figures.")] = None,
     as_influx: Annotated[
         bool, typer.Option("--influx", help="Print lines of InfluxDB's protocol for Telegraf instead of the screen.")
     ] = False,
@@ -43,20 +45,29 @@ def check(
     the files behind it, and what to try first. A part of the minute is left alone, so that the server itself tells what the check
     costs it. It changes nothing, and leaves nothing behind. It needs root and bpftrace, and says what it can still tell without.
     """
-    if json is not None:
-        check_output(json)
+    for output in (json, report):
+        if output is not None:
+            check_output(output)
     from tickdisk import check as room
     from tickdisk import trace
 
     found = found_server(pid)
     print(f"{found.title}{', port ' if found.ports else ''}{' and '.join(found.ports)}: {found.command[:100]}", file=sys.stderr)
+    seen: room.Look | None = None
     with _display() as show:
         if reason := trace.unavailable():
             verdict = room.counted(found, seconds, show, f"the reasons of lag, because bpftrace cannot capture: {reason}")
         else:
-            verdict = capture_of(found, seconds, show, thread=thread, anonymise=anonymise)
+            verdict, seen = capture_of(found, seconds, show, thread=thread, anonymise=anonymise)
     for line in room.influx(verdict, time.time_ns()) if as_influx else room.screen(verdict):
         print(line)
+    if report is not None:
+        from tickdisk import studies
+
+        blames = [] if seen is None else room.explained(found, seen, thread)
+        when = time.strftime("%Y-%m-%d %H:%M")
+        heading = f"Is it the disk? {verdict.server}, {when}"
+        studies.write_explained(heading, room.screen(verdict, _PAGE_LINES), blames, in_project(EXPLAINED), report)
     if json is not None:
         from tickdisk.foundation.record import write
 
@@ -65,8 +76,8 @@ def check(
 
 def capture_of(
     found: "room.FoundServer", seconds: float, show: "room.Show", *, thread: str | None = None, anonymise: bool = False
-) -> "room.Verdict":
-    """Captures a server, and returns the verdict on it."""
+) -> "tuple[room.Verdict, room.Look]":
+    """Captures a server, and returns the verdict on it and what was seen."""
     from tickdisk import check as room
     from tickdisk import device
     from tickdisk.foundation import memory
@@ -76,7 +87,7 @@ def capture_of(
         seen = room.look(found.pid, seconds, logs, show)
     classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
     seen = room.anonymised(seen) if anonymise else seen
-    return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes)
+    return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes), seen
 
 
 def found_server(pid: int | None) -> "room.FoundServer":

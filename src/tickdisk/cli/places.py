@@ -10,6 +10,8 @@ from tickdisk.foundation.errors import TickdiskError
 PROJECT = Path(__file__).resolve().parents[3]
 _FSTAB, _MOUNTS = Path("/etc/fstab"), Path("/proc/self/mounts")
 DEVICES = Path("data/devices.yaml")
+EXPLAINED = Path("workflow/paper/explained.html.j2")
+"""Template of a page that explains ticks."""
 _RESULTS = Path("results")
 PLAN_PATH = _RESULTS / "plan.json"
 _BLOCK_BYTES = 4096

@@ -57,7 +57,7 @@ def watch(
             if minute.late < room.LEAST_LATE or reason is not None or len(began) >= checks_per_day:
                 continue
             began.append(time.monotonic())
-            verdict = capture_of(found, _CHECK_S, lambda _: None)
+            verdict, _ = capture_of(found, _CHECK_S, lambda _: None)
             stamp = time.strftime("%Y-%m-%dT%H-%M-%S")
             write(output / f"check-{stamp}.json", verdict)
             for old in sorted(output.glob("check-*.json"))[:-_MOST_CHECKS]:

@@ -31,7 +31,9 @@ _FILES = ("#117733", "#332288", "#88CCEE", "#882255", "#DDCC77", "#AA4499", "#99
 _STALL = "#F0E442"
 _STALLS = {"device_stall": "disk stalled", "cpu_stall": "core kept busy"}
 _PARTS = (("states", "state", "Threads"), ("calls", "file", "Calls on files"), ("service", "file", "Disk"))
-_MOST_SHARES = 6
+_SLOW_COLOURS = {"its own pace": "#999999"}
+"""Colours of points, which are as small as they would be pale."""
+_MOST_SHARES, _MOST_POINTS = 6, 3_000
 _SHARES, _QUARTERS = alt.Scale(domain=[0, 1]), [0, 0.25, 0.5, 0.75, 1]
 
 
@@ -84,6 +86,29 @@ def tick_timeline(
     ]
     shown = alt.vconcat(*panels, spacing=6).resolve_scale(color="independent")
     return finish(shown, heading, [*notes, "; ".join(marks)])
+
+
+def tick_gaps(table: pd.DataFrame, *, budget_ms: float) -> Any:
+    """Draws the gap of each tick over time, with a colour for the cause of each that was late.
+
+    The columns are at_s (start of the tick since the first one), gap_ms, and cause (its words, or None for a tick in time). The
+    step of `budget_ms` is dashed. All late ticks are drawn, and up to 3,000 of the others.
+    """
+    checked(table, ["at_s", "gap_ms"], "tick gaps")
+    late, timely = table[table["cause"].notna()], table[table["cause"].isna()]
+    timely = timely.iloc[:: max(1, -(-len(timely) // _MOST_POINTS))]
+    axis = alt.Axis(format=",~r")
+    x = alt.X("at_s:Q", title="Time since the first tick (s)", axis=axis)
+    y = alt.Y("gap_ms:Q", title="Tick gap (ms)", scale=alt.Scale(domainMin=0), axis=axis)
+    names = [name for name in _CAUSES if name in set(late["cause"])]
+    tone = _tone("cause", names, [_SLOW_COLOURS.get(name, _CAUSES[name]) for name in names], "Cause of a late tick")
+    layers = [
+        alt.Chart(timely).mark_circle(size=10, color="#BBBBBB").encode(x, y),
+        alt.Chart(late).mark_circle(size=45, opacity=1).encode(x, y, tone),
+        row(gap_ms=budget_ms).mark_rule(style="limit").encode(y),
+    ]
+    notes = [f"n = {len(table):,} ticks, of which {len(late):,} are late; grey: ticks in time; dashed: step of {budget_ms:g} ms"]
+    return finish(alt.layer(*layers).properties(width=_WIDE, height=180), "All ticks that were captured", notes)
 
 
 def _shaded(stalls: pd.DataFrame, start: alt.X) -> Any:

@@ -11,6 +11,7 @@ from tickdisk.studies.calibration import study as calibration
 from tickdisk.studies.capture_cost import study as capture_cost
 from tickdisk.studies.changes import study as changes
 from tickdisk.studies.checkpoint import study as checkpoint
+from tickdisk.studies.explained import write_explained
 from tickdisk.studies.inside_tick import around_tick
 from tickdisk.studies.inside_tick import study as inside_tick
 from tickdisk.studies.inspect import Given, Replayed, describe_traces, inspected_as_json, write_inspected
@@ -59,5 +60,6 @@ __all__ = [
     "sweep",
     "switchback",
     "twin",
+    "write_explained",
     "write_inspected",
 ]
