@@ -307,13 +307,41 @@ def test_the_screen_of_a_run_and_of_a_life(run, study):
         _blame(run, "--life", "other")
 
 
+def test_the_first_line_is_a_verdict_and_the_page_has_the_same_words_and_figures(run, tmp_path):
+    page = tmp_path / "blame.html"
+    screen = _blame(run, "--report", str(page)).splitlines()
+    counted = re.fullmatch(
+        r"LAG: (\d+) of (\d+) ticks of Server were late and lost [\d,.]+ ms; the biggest cause is storage \([\d,.]+ ms\) "
+        r"\((\d+) ticks with injected stalls do not count\), and without any wait for storage [\d,.]+ ms would be gone",
+        screen[0],
+    )
+    assert counted, screen[0]
+    late, counts, left = map(int, counted.groups())
+    blame = attribute(load_evidence(run)[0])
+    assert counts + left == len(blame.ticks)
+    assert 0 < late < blame.ticks["slow"].sum()
+    html = page.read_text()
+    assert all(line.strip() in unescape(html) for line in screen)
+    assert html.count("<svg") == 2
+    assert not re.search(r"(src|href)=[\"']?https?:", html)
+    assert all(html.count(f'id="{number}-clip0"') <= 1 for number in (0, 1))
+
+
+def test_a_figure_of_gaps_shows_each_late_tick_with_its_cause():
+    rows = {"at_s": [0.0, 1.0, 2.0], "gap_ms": [50.0, 300.0, 90.0], "cause": [None, "storage", "its own pace"]}
+    svg = unescape(plot.to_svg(plot.tick_gaps(pd.DataFrame(rows), budget_ms=50)))
+    assert "n = 3 ticks, of which 2 are late; grey: ticks in time; dashed: step of 50 ms" in svg
+    assert "its own pace" in svg
+    assert "waiting for a core" not in svg
+
+
 def test_the_screen_of_a_capture_of_any_process(machine, tmp_path):
     evidence = machine.evidence()
     table.write("requests", tmp_path / "requests.parquet", evidence.requests)
     table.write("waits", tmp_path / "waits.parquet", evidence.waits)
     write_capture(tmp_path, capture_of(started_ns=START_NS, ended_ns=machine.now_ns))
     screen = _blame(tmp_path, "--thread", "Emerge-0")
-    assert screen.startswith("Emerge-0: ")
+    assert screen.startswith("NO TICKS FOUND: the thread Emerge-0 runs no loop, so seconds are explained\nEmerge-0: ")
     assert "of the time in which it was not asleep" in screen
     assert "in pread64 of terrain in map.sqlite" in screen
     _blame(tmp_path, "--figure", tmp_path / "worst.svg")
