@@ -157,7 +157,19 @@ def test_without_bpftrace_the_counters_of_the_kernel_are_told(tmp_path: Path) ->
     assert lines[0].startswith("NOT CAPTURED: ")
     told = re.escape(f"(process {pid}); the thread Server thread waited for the disk in ")
     assert re.search(rf"{told}\d[\d.]* % of \d s\.$", lines[0])
-    assert lines[-1] == "Not seen: the reasons of lag, because bpftrace cannot capture: bpftrace is not installed"
+    assert lines[-1] == (
+        "Not seen: the reasons of lag, because bpftrace cannot capture: bpftrace is not installed; "
+        "`apt install bpftrace` installs it"
+    )
+
+
+def test_a_thread_that_does_not_exist_is_one_sentence(tmp_path: Path) -> None:
+    with server(tmp_path) as pid:
+        words = [BIN / "tickdisk", "check", "--pid", str(pid), "--seconds", "3", "--thread", "nobody"]
+        own = {**os.environ, "PATH": str(BIN)}
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LIMIT_S, env=own)
+    assert done.returncode == 2
+    assert "has no thread nobody (threads: " in done.stderr.splitlines()[-1]
 
 
 def test_a_process_that_does_not_run_is_one_sentence() -> None:

@@ -10,6 +10,7 @@ from tickdisk.check.find import KINDS, FoundServer, ServerKind, find_servers, se
 from tickdisk.check.held import Held, LockWatch
 from tickdisk.check.influx import influx
 from tickdisk.check.look import Look, Now, Show, look
+from tickdisk.check.obstacle import obstacle
 from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase, price_of
 from tickdisk.check.record import Advice, Minute, Verdict
@@ -42,6 +43,7 @@ __all__ = [
     "judge",
     "look",
     "minutes",
+    "obstacle",
     "pauses_of",
     "price_of",
     "screen",

@@ -17,15 +17,15 @@ _STORED = "D"
 """State of a thread that waits for a disk, and for little else, in /proc/PID/task/TID/stat."""
 
 
-def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lack: str) -> Verdict:
-    """Looks at a server for so many seconds. `lack` says what is not seen, and why.
+def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lack: str, named: str | None = None) -> Verdict:
+    """Looks at a server for so many seconds. `lack` says what is not seen, and why. `named` is the thread that ticks, if known.
 
     The state of the thread that ticks is read fifty times a second. Raises TickdiskError if the process does not run.
     """
     process = ProcessIdentity.of(found.pid)
     if process is None:
         raise TickdiskError(f"process {found.pid} does not run; start it first")
-    thread, name = ticking_thread(found)
+    thread, name = ticking_thread(found, named)
     states: list[str] = []
     before, used_ns, began_s = _bytes(found.pid), processor_ns(found.pid) or 0, time.monotonic()
     last_ns, after = used_ns, before
@@ -40,7 +40,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
         try:
             states.append(_state(found.pid, thread))
         except OSError:  # The thread has ended, and the process goes on.
-            thread, name = ticking_thread(found)
+            thread, name = ticking_thread(found, named)
         try:
             show(Now(ran_s, seconds, Phase.FREE, (last_ns - used_ns) / 1e9 / max(ran_s, _PERIOD_S)))
         except KeyboardInterrupt:
@@ -79,10 +79,13 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
     )
 
 
-def ticking_thread(found: FoundServer) -> tuple[int, str]:
-    """Returns number and name of the thread that ticks, or of the one that has computed most."""
+def ticking_thread(found: FoundServer, named: str | None = None) -> tuple[int, str]:
+    """Returns number and name of the thread that is named, or that ticks, or of the one that has computed most.
+
+    Raises TickdiskError if no thread has the name.
+    """
     used: list[tuple[bool, int, int, str]] = []
-    ticking = () if found.kind is None else found.kind.tick_threads
+    ticking = (named,) if named is not None else () if found.kind is None else found.kind.tick_threads
     for folder in Path(f"/proc/{found.pid}/task").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):
             name = (folder / "comm").read_text(errors="replace").strip()
@@ -90,7 +93,10 @@ def ticking_thread(found: FoundServer) -> tuple[int, str]:
             used.append((name.startswith(ticking) if ticking else False, ran, int(folder.name), name))
     if not used:
         return found.pid, found.program
-    _, _, number, name = max(used)
+    is_known, _, number, name = max(used)
+    if named is not None and not is_known:
+        there = ", ".join(sorted({name for *_, name in used}))
+        raise TickdiskError(f"{found.title} has no thread {named} (threads: {there}); name another by --thread")
     return number, name
 
 

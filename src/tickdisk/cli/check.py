@@ -49,14 +49,14 @@ def check(
         if output is not None:
             check_output(output)
     from tickdisk import check as room
-    from tickdisk import trace
 
     found = found_server(pid)
     print(f"{found.title}{', port ' if found.ports else ''}{' and '.join(found.ports)}: {found.command[:100]}", file=sys.stderr)
     seen: room.Look | None = None
     with _display() as show:
-        if reason := trace.unavailable():
-            verdict = room.counted(found, seconds, show, f"the reasons of lag, because bpftrace cannot capture: {reason}")
+        if reason := room.obstacle():
+            lack = f"the reasons of lag, because bpftrace cannot capture: {reason}"
+            verdict = room.counted(found, seconds, show, lack, thread)
         else:
             verdict, seen = capture_of(found, seconds, show, thread=thread, anonymise=anonymise)
     for line in room.influx(verdict, time.time_ns()) if as_influx else room.screen(verdict):

@@ -38,12 +38,11 @@ def watch(
     """
     check_output_folder(output)
     from tickdisk import check as room
-    from tickdisk import trace
     from tickdisk.foundation.record import write
 
     found = found_server(pid)
     output.mkdir(parents=True, exist_ok=True)
-    reason = trace.unavailable()
+    reason = room.obstacle()
     if reason is not None:
         print(f"late ticks are counted and not checked, because bpftrace cannot capture: {reason}")
     print(f"{found.title} is watched for {hours:g} hours; the minutes are in {output / _MINUTES}, and Ctrl-C ends it", flush=True)
