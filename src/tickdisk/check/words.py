@@ -159,7 +159,8 @@ def _of_forecasts(verdict: Verdict) -> Iterator[str]:
     shown = rows[max(at - 1, 0) : at + 2]
     words = ", ".join(f"{row.late:,} on {row.device}" for row in shown)
     found = f"The slowest class of disk that would do is {rows[at].device}" if at < len(rows) else "No class of disk would do"
-    yield f"{found}. Late ticks of {verdict.ticks.count:,}, by forecast: {words}."
+    others = f"; {rows[0].late_without:,} have other causes" if rows[0].late_without else ""
+    yield f"{found}. Late ticks of {verdict.ticks.count:,}, by forecast: {words}{others}."
 
 
 def _of_needed(verdict: Verdict) -> Iterator[str]:
