@@ -12,12 +12,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_blame_simulation import MAP, MS, START_NS, Machine, ticking
+from test_blame_simulation import MAP, MS, START_NS, ticking
+from test_blame_simulation import Machine as Simulated
 
-from tickdisk import check, device
+from tickdisk import check, device, rights, trace
 from tickdisk.check import Advice, FoundServer, Interval, Look, Phase
 from tickdisk.check.record import Instrument
+from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.machine import Machine
 from tickdisk.foundation.process import state_of
 from tickdisk.foundation.record import read, write
 from tickdisk.foundation.waiting import TickCause
@@ -81,7 +84,7 @@ def listening(folder: Path) -> None:
 
 def seen(bodies: Sequence[Sequence[tuple[object, ...]]], name: str = "Server thread", **more: int) -> Look:
     """A look at a server of 50 ms whose ticks have these bodies."""
-    machine = Machine({name: ticking(*bodies, budget_ns=50 * MS)}, cores=2, **more)
+    machine = Simulated({name: ticking(*bodies, budget_ns=50 * MS)}, cores=2, **more)
     evidence = replace(machine.evidence(), ticks=None, device=None, extents=None)
     intervals = [Interval(phase, 0.5, 0.1, 0.01) for phase in (Phase.FREE, Phase.CAPTURED) for _ in range(10)]
     return Look([evidence], intervals, OFFSET_NS - START_NS)
@@ -166,7 +169,7 @@ def test_a_window_that_is_too_short_is_left_out_and_said() -> None:
 def test_a_process_without_a_loop_has_no_ticks_and_no_late_time() -> None:
     rng = np.random.default_rng(3)
     program = [op for length in rng.integers(1, 400, 60) for op in (("run", MS), ("sync", MAP), ("sleep", int(length) * MS))]
-    machine = Machine({"worker": program}, cores=2)
+    machine = Simulated({"worker": program}, cores=2)
     look = replace(seen(QUIET), captures=[replace(machine.evidence(), ticks=None, device=None, extents=None)])
     verdict = judged(look, OTHER)
     assert verdict.ticks is not None
@@ -343,3 +346,23 @@ def test_lines_for_telegraf_have_the_numbers_of_the_verdict() -> None:
     assert "late_ticks=4i," in lines[0]
     assert f"tickdisk_late,server=java,pid=12,cause=storage ticks=4i,late_ms={verdict.causes[0].late_ms} " in lines[1]
     assert len(lines) == 1 + len(TickCause)
+
+
+def test_what_forbids_a_capture_is_said_with_what_gives_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace, "unavailable", lambda: None)
+    monkeypatch.setattr(memory, "free_bytes", lambda: memory.LEAST_BYTES)
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/status").write_text("CapEff:\t0000000000000000\n")
+    said = check.obstacle(Machine(root=tmp_path, user=0))
+    assert said == "root lacks a right here (BPF); root has lost capabilities here"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/.containerenv").touch()
+    said = check.obstacle(Machine(root=tmp_path, user=0))
+    assert said == "root lacks a right here (BPF); start the container with --cap-add SYS_ADMIN --cap-add IPC_LOCK"
+    monkeypatch.setattr(rights, "RIGHTS", ())
+    assert check.obstacle(Machine(root=tmp_path, user=0)) is None
+    monkeypatch.setattr(memory, "free_bytes", lambda: memory.LEAST_BYTES - 1)
+    assert check.obstacle(Machine(root=tmp_path, user=0)) == f"/dev/shm has no room for a capture; {memory.MORE_MEMORY}"
+    monkeypatch.setattr(trace, "unavailable", lambda: "it needs root")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert check.obstacle() == "it needs root; write sudo before the command"

@@ -330,3 +330,15 @@ def test_a_forecast_for_another_disk_is_what_is_seen_there(tmp_path: Path) -> No
     assert told["quick"].would_do
     assert ticks["quick"].late <= 1
     assert late["slow"].disk is not None
+
+
+@for_release
+def test_a_watched_server_is_checked_when_its_ticks_get_late(tmp_path: Path) -> None:
+    with server(tmp_path, burn_ms=200) as pid:
+        words = ["--pid", str(pid), "-o", str(tmp_path / "seen"), "--hours", "0.02", "--checks-per-day", "1"]
+        done = subprocess.run([BIN / "tickdisk", "watch", *words], capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    [kept] = (tmp_path / "seen").glob("check-*.json")
+    found = json.loads(kept.read_text())
+    assert (found["pid"], found["causes"][0]["cause"]) == (pid, "cpu")
+    assert any("  LAG: " in line for line in done.stdout.splitlines())
+    assert done.stdout.splitlines()[-1].endswith("; 1 check is kept")

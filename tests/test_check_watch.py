@@ -1,7 +1,9 @@
 """A watch of a running program whose late ticks are known. It reads the kernel's counters alone."""
 
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,4 +88,19 @@ def test_a_watch_writes_a_line_for_each_minute(tmp_path: Path) -> None:
         done = subprocess.run([BIN / "tickdisk", "watch", *words], capture_output=True, text=True, check=True, timeout=120)
     [line] = (tmp_path / "seen/minutes.jsonl").read_text().splitlines()
     assert Minute.model_validate_json(line).seconds == pytest.approx(3.6, abs=1)
-    assert done.stdout.splitlines()[-1].endswith("; 0 checks")
+    assert done.stdout.splitlines()[-1].endswith("; 0 checks are kept")
+
+
+def test_ctrl_c_ends_a_watch_and_keeps_what_was_seen(tmp_path: Path) -> None:
+    with ticking(0) as pid:
+        words = [BIN / "tickdisk", "watch", "--pid", str(pid), "-o", str(tmp_path / "seen"), "--checks-per-day", "0"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            while "is watched for" not in running.stdout.readline():
+                pass
+            time.sleep(1.5)
+            running.send_signal(signal.SIGINT)
+            said, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert said.endswith(" times; 0 checks are kept\n")
+    assert len((tmp_path / "seen/minutes.jsonl").read_text().splitlines()) == 1

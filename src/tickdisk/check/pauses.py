@@ -15,8 +15,9 @@ GARBAGE, SAFEPOINT = "garbage collection", "a safepoint of Java"
 def pauses_of(waits: pd.DataFrame) -> pd.DataFrame:
     """Returns the times in which HotSpot had stopped threads: name, begin_ns and end_ns, in the order of time.
 
-    `waits` has the columns thread_name, kind, start_ns, end_ns and waker_name of the table of waits. A stopped thread waits as if for a lock, and the thread `VM Thread` wakes it. The collector's own threads run in the pause,
-    unless the thread `VM Thread` collects itself. There are none in a program without that thread.
+    `waits` has the columns thread_name, kind, start_ns, end_ns and waker_name of the table of waits. A stopped thread waits as
+    if for a lock, and the thread `VM Thread` wakes it. The collector's own threads run in the pause, unless the thread
+    `VM Thread` collects itself. There are none in a program without that thread.
     """
     stopped = waits[(waits["kind"] == TimeKind.LOCK) & (waits["waker_name"] == _STOPS)].sort_values("start_ns")
     start_ns, end_ns = stopped["start_ns"].to_numpy(np.int64), stopped["end_ns"].to_numpy(np.int64)

@@ -1,9 +1,10 @@
-"""Watches a server for hours by the kernel's counters, which costs it nothing, and says when its ticks get late."""
+"""Watches a server for hours by the kernel's counters, and says when its ticks get late."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from tickdisk.check.counters import pressure_us, ticking_thread
@@ -17,23 +18,29 @@ from tickdisk.foundation.process import ProcessIdentity
 LEAST_LATE = 3
 """So many late ticks in a minute are worth a check."""
 _MINUTE_S, _PERIOD_S = 60.0, 0.02
+_LOOKS = 25
+"""After so many looks at the thread, the watch also looks whether it is to go on."""
 _LATE_BUDGETS, _BUDGET_MS = 1.5, 50.0
 _STORED, _RUNS = "D", "R"
 _DISKSTATS = Path("/proc/diskstats")
 
 
-def minutes(found: FoundServer, seconds: float) -> Iterator[Minute]:
+def minutes(found: FoundServer, seconds: float, is_over: Callable[[], bool] = lambda: False) -> Iterator[Minute]:
     """Yields each minute of a server for so many seconds, or until it ends. A minute ends early when ticks get late.
 
-    Raises TickdiskError if the process does not run.
+    It also ends when `is_over`, which is asked twice a second, returns True. Raises TickdiskError if the process does not run.
     """
     process = ProcessIdentity.of(found.pid)
     if process is None:
         raise TickdiskError(f"process {found.pid} does not run; start it first")
     disk = disk_of(found.pid)
     ends_s = time.monotonic() + seconds
-    while process.alive() and (left_s := ends_s - time.monotonic()) > 0:
-        if (minute := _minute(found, process, disk, min(left_s, _MINUTE_S))) is not None:
+
+    def goes_on() -> bool:
+        return process.alive() and not is_over()
+
+    while goes_on() and (left_s := ends_s - time.monotonic()) > 0:
+        if (minute := _minute(found, goes_on, disk, min(left_s, _MINUTE_S))) is not None:
             yield minute
 
 
@@ -72,7 +79,7 @@ class _Rests:
         self._since_s = None
 
 
-def _minute(found: FoundServer, process: ProcessIdentity, disk: Path | None, seconds: float) -> Minute | None:
+def _minute(found: FoundServer, goes_on: Callable[[], bool], disk: Path | None, seconds: float) -> Minute | None:
     """Looks at a server for up to so many seconds, or returns None if it ended at once."""
     thread, _ = ticking_thread(found)
     status = Path(f"/proc/{found.pid}/task/{thread}/status")
@@ -82,12 +89,18 @@ def _minute(found: FoundServer, process: ProcessIdentity, disk: Path | None, sec
     if used_ns is None:
         return None
     last_ns = used_ns
-    while time.monotonic() - began_s < seconds and rests.late < LEAST_LATE and process.alive():
+    for number in count():
+        if time.monotonic() - began_s >= seconds or rests.late >= LEAST_LATE:
+            break
+        if number % _LOOKS == 0:
+            if not goes_on():
+                break
+            last_ns = processor_ns(found.pid) or last_ns
         with suppress(OSError, IndexError, ValueError):  # The thread has ended.
             text = status.read_text(errors="replace")
             rests.look(time.monotonic(), _value(text, "State:"), int(_value(text, "\nvoluntary_ctxt_switches:")))
-        last_ns = processor_ns(found.pid) or last_ns
         time.sleep(_PERIOD_S)
+    last_ns = processor_ns(found.pid) or last_ns
     ran_s = max(time.monotonic() - began_s, _PERIOD_S)
     rests.end(time.monotonic())
     after = _served(disk)

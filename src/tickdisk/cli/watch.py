@@ -1,5 +1,6 @@
 """The command `tickdisk watch`, which keeps an eye on a running game server for hours."""
 
+import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +9,7 @@ import typer
 
 from tickdisk.cli.check import capture_of, found_server
 from tickdisk.cli.places import check_output_folder
+from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
     from tickdisk import check as room
@@ -32,7 +34,7 @@ def watch(
 ) -> None:
     """Watches a running game server for hours, and checks it for thirty seconds when its ticks get late.
 
-    It reads the kernel's counters, which costs the server nothing, and writes a line for each minute. When the thread that ticks
+    It reads the kernel's counters fifty times a second, and writes a line for each minute. When the thread that ticks
     did not rest for too long three times in a minute, the server is checked, and the verdict is kept beside the minutes. Ctrl-C
     ends the watch.
     """
@@ -46,25 +48,34 @@ def watch(
     if reason is not None:
         print(f"late ticks are counted and not checked, because bpftrace cannot capture: {reason}")
     print(f"{found.title} is watched for {hours:g} hours; the minutes are in {output / _MINUTES}, and Ctrl-C ends it", flush=True)
+    pressed: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+
+    def show(_: "room.Now") -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
     began: list[float] = []
     late = 0
-    try:
-        for minute in room.minutes(found, hours * 3600):
-            late += minute.late
-            _keep(output / _MINUTES, minute)
-            began = [at for at in began if at > time.monotonic() - _DAY_S]
-            if minute.late < room.LEAST_LATE or reason is not None or len(began) >= checks_per_day:
-                continue
-            began.append(time.monotonic())
-            verdict, _ = capture_of(found, _CHECK_S, lambda _: None)
-            stamp = time.strftime("%Y-%m-%dT%H-%M-%S")
-            write(output / f"check-{stamp}.json", verdict)
-            for old in sorted(output.glob("check-*.json"))[:-_MOST_CHECKS]:
-                old.unlink()
-            print(f"{time.strftime('%H:%M:%S')}  {room.screen(verdict)[0]}", flush=True)
-    except KeyboardInterrupt:
-        pass
-    print(f"the thread that ticks did not rest for too long {late:,} times; {len(list(output.glob('check-*.json')))} checks")
+    for minute in room.minutes(found, hours * 3600, lambda: bool(pressed)):
+        late += minute.late
+        _keep(output / _MINUTES, minute)
+        began = [at for at in began if at > time.monotonic() - _DAY_S]
+        if minute.late < room.LEAST_LATE or reason is not None or len(began) >= checks_per_day or pressed:
+            continue
+        began.append(time.monotonic())
+        try:
+            verdict, _ = capture_of(found, _CHECK_S, show)
+        except TickdiskError as error:  # The server has ended, or somebody else captures it.
+            print(f"{time.strftime('%H:%M:%S')}  no check: {error}", flush=True)
+            continue
+        write(output / f"check-{time.strftime('%Y-%m-%dT%H-%M-%S')}.json", verdict)
+        for old in sorted(output.glob("check-*.json"))[:-_MOST_CHECKS]:
+            old.unlink()
+        print(f"{time.strftime('%H:%M:%S')}  {room.screen(verdict)[0]}", flush=True)
+    checks = len(list(output.glob("check-*.json")))
+    counted = "1 check is" if checks == 1 else f"{checks} checks are"
+    print(f"the thread that ticks did not rest for too long {late:,} times; {counted} kept")
 
 
 def _keep(place: Path, minute: "room.Minute") -> None:
