@@ -7,14 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import BIN, for_release
+from test_check_watch import started
 
 from tickdisk import check, device, trace
 from tickdisk.foundation import memory
@@ -54,16 +54,8 @@ thread.join()
 """A server of 50 ms that saves or computes in every sixtieth tick."""
 
 
-@contextmanager
-def server(folder: Path, *, files: int = 0, burn_ms: int = 0) -> Iterator[int]:
-    words = [sys.executable, "-c", SERVER, str(folder), str(files), str(burn_ms)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
-        try:
-            assert running.stdout is not None
-            assert running.stdout.readline() == "runs\n"
-            yield running.pid
-        finally:
-            running.kill()
+def server(folder: Path, *, files: int = 0, burn_ms: int = 0) -> AbstractContextManager[int]:
+    return started(SERVER, folder, files, burn_ms)
 
 
 def checked(*words: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -228,16 +220,11 @@ while True:
 
 def test_another_process_that_holds_the_lock_of_a_database_is_named(tmp_path: Path) -> None:
     place = tmp_path / "players.sqlite"
-    words = [sys.executable, "-c", DATABASE, str(place)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == "runs\n"
-        with subprocess.Popen([sys.executable, "-c", BACKUP, str(place)]) as backup:
-            try:
-                lines, found = verdict(running.pid, tmp_path, 12)
-            finally:
-                backup.kill()
-                running.kill()
+    with started(DATABASE, place) as pid, subprocess.Popen([sys.executable, "-c", BACKUP, str(place)]) as backup:
+        try:
+            lines, found = verdict(pid, tmp_path, 12)
+        finally:
+            backup.kill()
     assert "the biggest cause is a lock on players.sqlite that python" in lines[0]
     assert f"(process {backup.pid}) holds, and a faster disk would not help" in lines[0]
     assert (found["held"][0]["file"], found["held"][0]["pid"]) == (str(place), backup.pid)

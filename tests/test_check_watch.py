@@ -32,8 +32,9 @@ while True:
 
 
 @contextmanager
-def ticking(burn_ms: int) -> Iterator[int]:
-    with subprocess.Popen([sys.executable, "-c", TICKS, str(burn_ms)], stdout=subprocess.PIPE, text=True) as running:
+def started(program: str, *words: object) -> Iterator[int]:
+    """Runs a program of Python from the time at which it says that it runs."""
+    with subprocess.Popen([sys.executable, "-c", program, *map(str, words)], stdout=subprocess.PIPE, text=True) as running:
         try:
             assert running.stdout is not None
             assert running.stdout.readline() == "runs\n"
@@ -43,7 +44,7 @@ def ticking(burn_ms: int) -> Iterator[int]:
 
 
 def test_a_minute_ends_when_ticks_got_late_three_times() -> None:
-    with ticking(300) as pid:
+    with started(TICKS, 300) as pid:
         minute = next(check.minutes(check.server_of(pid), 60))
     assert minute.late == check.LEAST_LATE
     assert minute.seconds < 30
@@ -53,7 +54,7 @@ def test_a_minute_ends_when_ticks_got_late_three_times() -> None:
 
 
 def test_a_server_that_has_ended_is_watched_no_more() -> None:
-    with ticking(0) as pid:
+    with started(TICKS, 0) as pid:
         found = check.server_of(pid)
     with pytest.raises(TickdiskError, match="does not run"):
         next(check.minutes(found, 60))
@@ -83,7 +84,7 @@ def test_times_without_a_rest_are_told_from_states_and_switches() -> None:
 
 
 def test_a_watch_writes_a_line_for_each_minute(tmp_path: Path) -> None:
-    with ticking(0) as pid:
+    with started(TICKS, 0) as pid:
         words = ["--pid", str(pid), "-o", str(tmp_path / "seen"), "--hours", "0.001", "--checks-per-day", "0"]
         done = subprocess.run([BIN / "tickdisk", "watch", *words], capture_output=True, text=True, check=True, timeout=120)
     [line] = (tmp_path / "seen/minutes.jsonl").read_text().splitlines()
@@ -92,7 +93,7 @@ def test_a_watch_writes_a_line_for_each_minute(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_a_watch_and_keeps_what_was_seen(tmp_path: Path) -> None:
-    with ticking(0) as pid:
+    with started(TICKS, 0) as pid:
         words = [BIN / "tickdisk", "watch", "--pid", str(pid), "-o", str(tmp_path / "seen"), "--checks-per-day", "0"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
             assert running.stdout is not None

@@ -189,7 +189,8 @@ class Minute(Record):
     seconds: float
     """Its length."""
     late: Annotated[int, Unit("times")]
-    """How often the thread that ticks did not rest for over one and a half budgets. Waits for other threads look like rests."""
+    """The number of times at which the thread that ticks did not rest for over one and a half budgets. It seems to rest while it
+    waits for other threads."""
     longest_ms: float
     """The longest time without a rest."""
     waiting_share: float

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _CHECK_S = 30.0
 _DAY_S = 86_400.0
-_MINUTES, _LOG_LINES = "minutes.jsonl", 50_000
-"""Name of the file that has a line for each minute, and its greatest number of lines. A month has 43,200 minutes."""
+_MINUTES, _MOST_BYTES = "minutes.jsonl", 15_000_000
+"""Name of the file that has a line for each minute, and its greatest size, which is enough for a month."""
 _MOST_CHECKS = 200
 """Greatest number of verdicts that are kept. The oldest ones are removed."""
 
@@ -82,7 +82,7 @@ def _keep(place: Path, minute: "room.Minute") -> None:
     """Adds a line to the file of minutes, whose older half is dropped when it is too long."""
     with place.open("a") as file:
         file.write(minute.model_dump_json() + "\n")
-    if minute.seconds and place.stat().st_size > _LOG_LINES * 300:
+    if place.stat().st_size > _MOST_BYTES:
         lines = place.read_text().splitlines(keepends=True)
         partial = place.with_suffix(".partial")
         partial.write_text("".join(lines[len(lines) // 2 :]))
