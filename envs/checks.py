@@ -69,7 +69,7 @@ LANES: tuple[tuple[Check, ...], ...] = (
     _rust("netcode", _STACKS, ("--release", "--workspace"), ("--all", "--release", "--workspace", "--all-targets")),
     _rust("native", _NATIVE, ("--no-default-features",), ("--all", "--all-targets")),
     (
-        Check((sys.executable, "envs/checks.py", "gofmt"), ("src/players/*.go", "src/servers/*.go")),
+        Check((sys.executable, "envs/checks.py", "gofmt"), ("src/players/*.go", "src/servers/*.go", "tests/goroutine/*.go")),
         *(
             Check(("go", "-C", module, word, "./..."), (f"{module}/*", _GO_SHARED), module=module)
             for module in _GO_MODULES
@@ -150,7 +150,7 @@ def _run_lane(lane: Sequence[Check], has_failed: threading.Event) -> tuple[str, 
 
 def gofmt() -> None:
     """Names the Go files that are not formatted, and ends with 1 if there are any."""
-    command = ["gofmt", "-l", "src/players", "src/servers"]
+    command = ["gofmt", "-l", "src/players", "src/servers", "tests/goroutine"]
     unformatted = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     if unformatted:
         sys.exit(f"{unformatted}not formatted; run gofmt -w")

@@ -25,6 +25,7 @@ pytestmark = [
     pytest.mark.skipif(trace.unavailable() is not None, reason=f"bpftrace cannot capture here: {trace.unavailable()}"),
 ]
 LIMIT_S = 120
+GOROUTINE = Path(__file__).parent / "goroutine"
 SERVER = """
 import ctypes, os, sys, threading, time
 folder, files, burn_ms = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -109,6 +110,26 @@ def test_computing_is_not_blamed_on_the_disk_and_a_check_that_is_killed_leaves_n
     assert "the biggest cause is computing, and a faster disk would not help" in lines[0]
     assert found["causes"][0]["cause"] == "cpu"
     assert found["price"] is None, "so short a check has no pauses"
+
+
+def test_a_goroutine_that_moves_between_threads_is_explained(tmp_path: Path) -> None:
+    """It computes for 150 ms in one tick of forty, and in another one needs a lock behind which a file is synced for 100 ms."""
+    program = tmp_path / "dragonfly"
+    path = f"{Path('build/path').read_text().strip()}:{os.environ['PATH']}"
+    build = ["go", "build", "-o", program, "."]
+    subprocess.run(build, cwd=GOROUTINE, env={**os.environ, "PATH": path}, check=True, capture_output=True, timeout=LIMIT_S)
+    slow = device.DeviceModel(name="slow", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=50_000_000)
+    with device.up(slow, size_bytes=64 << 20, floor_ns=0, logs=tmp_path) as disk, started(program, disk.mount_point) as pid:
+        lines, found = verdict(pid, tmp_path)
+    assert found["thread"] == "world goroutine"
+    turns = found["seconds"] / (40 * 0.05 + 0.2)
+    causes = {late["cause"]: late for late in found["causes"]}
+    assert causes["cpu"]["ticks"] == pytest.approx(turns, abs=2.5)
+    assert causes["storage"]["ticks"] == pytest.approx(turns, abs=2.5)
+    assert found["ticks"]["late"] <= causes["cpu"]["ticks"] + causes["storage"]["ticks"] + 1
+    first = found["waits"][0]
+    assert (first["call"], first["files"], first["holds_lock"]) == ("fsync", ["saved.ldb"], True), lines
+    assert causes["storage"]["late_ms"] == pytest.approx(found["storage_late_ms"], rel=0.2)
 
 
 @for_release

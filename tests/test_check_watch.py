@@ -32,9 +32,10 @@ while True:
 
 
 @contextmanager
-def started(program: str, *words: object) -> Iterator[int]:
-    """Runs a program of Python from the time at which it says that it runs."""
-    with subprocess.Popen([sys.executable, "-c", program, *map(str, words)], stdout=subprocess.PIPE, text=True) as running:
+def started(program: str | Path, *words: object) -> Iterator[int]:
+    """Runs a program, or the text of one in Python, from the time at which it says that it runs."""
+    first = [program] if isinstance(program, Path) else [sys.executable, "-c", program]
+    with subprocess.Popen([*first, *map(str, words)], stdout=subprocess.PIPE, text=True) as running:
         try:
             assert running.stdout is not None
             assert running.stdout.readline() == "runs\n"

@@ -14,6 +14,7 @@ from tickdisk.blame.attribute import CAUSES, SLOW, Blame, attribute
 from tickdisk.blame.chain import follow
 from tickdisk.blame.check import FEWEST_STALLS, Count, check_injections, count
 from tickdisk.blame.evidence import CaptureEvidence, load_evidence
+from tickdisk.blame.goroutine import with_goroutine
 from tickdisk.blame.lanes import LOCK, NONE, Integers, ThreadWaits
 from tickdisk.blame.links import JOURNAL, SAVES
 from tickdisk.blame.requests import READS, FilesOnDevice, MatchedRequests, match_requests, requests_of
@@ -55,4 +56,5 @@ __all__ = [
     "screen",
     "shares",
     "stretch",
+    "with_goroutine",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.trace import WorkFunctions
 
 _PROC = Path("/proc")
 _LISTENS, _UNCONNECTED = "0A", "07"
@@ -34,6 +35,8 @@ class ServerKind:
     paced_by: str | None = None
     """Beginning of the name of the thread that says when a tick is due. It is empty for the main thread, and None if the thread
     that ticks does so itself."""
+    works_by: WorkFunctions | None = None
+    """The functions by which the goroutine that ticks is recognised, for a server in Go."""
 
     def pacer(self, pid: int, names: Mapping[int, str]) -> int | None:
         """Returns the number of the thread that says when a tick is due, of those with these names by their numbers, or None."""
@@ -42,12 +45,25 @@ class ServerKind:
         return next((thread for thread, name in names.items() if name.startswith(self.paced_by)), None)
 
 
+_DRAGONFLY = "github.com/df-mc/dragonfly/server/world"
 KINDS = (
     ServerKind("luanti", "Luanti", ("luanti", "luantiserver", "minetest", "minetestserver"), (), 90, ("Server",), paced_by=""),
     ServerKind("bedrock", "Bedrock Dedicated Server", ("bedrock_server",), (), 50, ("MINECRAFT",)),
     ServerKind("java", "Minecraft's Java server", (), ("Server thread",), 50, ("Server thread",)),
     ServerKind("minestom", "Minestom", (), ("Ms-Tick",), 50, ("Ms-Tick-",), paced_by="Ms-TickSched"),
-    ServerKind("dragonfly", "Dragonfly", (), (), 50, ()),
+    ServerKind(
+        "dragonfly",
+        "Dragonfly",
+        (),
+        (),
+        50,
+        (),
+        works_by=WorkFunctions(
+            tick=f"{_DRAGONFLY}.ticker.tick",
+            runs=(f"{_DRAGONFLY}.(*normalTransaction).Run", f"{_DRAGONFLY}.(*weakTransaction).Run"),
+            done=("runtime.closechan", "sync.(*Cond).Broadcast"),
+        ),
+    ),
 )
 """The kinds of game server that are recognised, the surest sign first."""
 _BY_NAME = {kind.name: kind for kind in KINDS}

@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from tickdisk import server, trace
-from tickdisk.blame import CaptureEvidence
+from tickdisk.blame import CaptureEvidence, with_goroutine
 from tickdisk.check.disk import disk_of, disk_of_requests, traced
+from tickdisk.check.find import FoundServer, ServerKind
 from tickdisk.check.held import Held, LockWatch
 from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase
@@ -23,6 +24,8 @@ _FREE_SHARE, _WINDOWS = 0.1, 2
 _SHORTEST_S = 20.0
 """A shorter check is one capture without pauses, whose price is not measured."""
 _POLL_S = 0.1
+_GOROUTINE = "world goroutine"
+_NO_SYMBOLS = "its ticks, because its program has no table of functions; `go build` makes one, and `go run` does not"
 _RESERVE_BYTES = 64 << 20
 """Room in memory that is left for other programs and for what the instrument writes at its end."""
 _MOST_BYTES = 1 << 30
@@ -62,12 +65,13 @@ Show = Callable[[Now], None]
 """It is called with the state of a check ten times a second, to display it. It raises KeyboardInterrupt to end the check."""
 
 
-def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
-    """Captures a running process by bpftrace for so many seconds in all, with pauses.
+def look(found: FoundServer, seconds: float, logs: Path, show: Show) -> Look:
+    """Captures a running server by bpftrace for so many seconds in all, with pauses.
 
     `logs` is a folder for the messages of the instrument. Ctrl-C ends the check early, and keeps what was captured. Raises
     TickdiskError if the process does not run, or if bpftrace cannot capture.
     """
+    pid = found.pid
     process = ProcessIdentity.of(pid)
     if process is None:
         raise TickdiskError(f"process {pid} does not run; `tickdisk check` without --pid finds the game servers of this machine")
@@ -82,7 +86,7 @@ def look(pid: int, seconds: float, logs: Path, show: Show) -> Look:
         try:
             _leave_alone(watch, free_s)
             for number in range(windows):
-                with _captured(watch, number, logs, seen):
+                with _captured(watch, number, logs, seen, found.kind):
                     watch.wait(capture_s, seen)
                 _leave_alone(watch, free_s)
         except KeyboardInterrupt:
@@ -149,7 +153,7 @@ def _leave_alone(watch: _Watch, seconds: float) -> None:
 
 
 @contextmanager
-def _captured(watch: _Watch, number: int, logs: Path, seen: Look) -> Iterator[None]:
+def _captured(watch: _Watch, number: int, logs: Path, seen: Look, kind: ServerKind | None) -> Iterator[None]:
     """Captures while the block runs, and adds what was captured to what was seen, also if the block is interrupted."""
     watch.show(Now(watch.done_s, watch.of_seconds, Phase.BETWEEN, 0.0))
     logs = logs / str(number)
@@ -157,6 +161,7 @@ def _captured(watch: _Watch, number: int, logs: Path, seen: Look) -> Iterator[No
         memory.guarded_folder() as fast,
         clock.Sampler() as clocks,
         traced(seen.disk, fast, logs, seen.blocks),
+        _goroutines(watch.process.pid, kind, fast, logs, seen) as goroutines,
         trace.start("bpftrace", target=watch.process.pid, folder=fast, logs=logs) as recording,
     ):
         watch.begin(Phase.CAPTURED, recording.pid, fast)
@@ -167,9 +172,31 @@ def _captured(watch: _Watch, number: int, logs: Path, seen: Look) -> Iterator[No
             raw = recording.stop(lambda: False)
             samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
             parsed = trace.parse(raw, samples, classify=server.classify)
-            seen.captures.append(_evidence(f"window {number + 1}", parsed))
+            evidence = _evidence(f"window {number + 1}", parsed)
+            if goroutines is not None and kind is not None:
+                evidence = with_goroutine(evidence, goroutines.stop(), _GOROUTINE, round(kind.tick_ms * 1e6))
+            seen.captures.append(evidence)
             # It was guessed from the open files until now.
             seen.disk = disk_of_requests(watch.process.pid, parsed.requests) or seen.disk
+
+
+@contextmanager
+def _goroutines(pid: int, kind: ServerKind | None, folder: Path, logs: Path, seen: Look) -> Iterator[trace.GoroutineTrace | None]:
+    """Traces the goroutine that ticks during the block, if the server has one and its program tells its functions."""
+    if kind is None or kind.works_by is None:
+        yield None
+        return
+    try:
+        running = trace.GoroutineTrace(pid, kind.works_by, folder / "goroutines.txt", logs)
+    except TickdiskError:
+        if _NO_SYMBOLS not in seen.cut:
+            seen.cut.append(_NO_SYMBOLS)
+        yield None
+        return
+    try:
+        yield running
+    finally:
+        running.kill()
 
 
 def _evidence(name: str, parsed: trace.ParsedCapture) -> CaptureEvidence:

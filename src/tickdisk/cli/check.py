@@ -84,7 +84,7 @@ def capture_of(
     from tickdisk.stats.draws import named_generator
 
     with memory.guarded_folder() as logs:
-        seen = room.look(found.pid, seconds, logs, show)
+        seen = room.look(found, seconds, logs, show)
     classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
     seen = room.anonymised(seen) if anonymise else seen
     return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes), seen

@@ -10,6 +10,7 @@ captures requests only, and pauses the process at each one.
 from tickdisk.trace.blocks import BlockRequests, BlockTrace
 from tickdisk.trace.bpftrace import unavailable
 from tickdisk.trace.cgroup import Cgroup, remove_abandoned
+from tickdisk.trace.goroutines import GoroutineEvent, GoroutineTrace, WorkFunctions, read_goroutines
 from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
 from tickdisk.trace.output import Output
@@ -23,15 +24,19 @@ __all__ = [
     "CaptureSummary",
     "Cgroup",
     "Command",
+    "GoroutineEvent",
+    "GoroutineTrace",
     "Output",
     "ParsedCapture",
     "RawCapture",
     "Recording",
     "Target",
     "Tool",
+    "WorkFunctions",
     "is_raw_capture",
     "micro_cost",
     "parse",
+    "read_goroutines",
     "remove_abandoned",
     "start",
     "unavailable",

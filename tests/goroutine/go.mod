@@ -1,0 +1,3 @@
+module github.com/df-mc/dragonfly
+
+go 1.24
