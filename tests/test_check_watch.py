@@ -13,7 +13,7 @@ from conftest import BIN
 
 from tickdisk import check
 from tickdisk.check.record import Minute
-from tickdisk.check.watch import _Rests
+from tickdisk.check.rests import Rests
 from tickdisk.foundation.errors import TickdiskError
 
 TICKS = """
@@ -63,7 +63,7 @@ def test_a_server_that_has_ended_is_watched_no_more() -> None:
 
 def test_times_without_a_rest_are_told_from_states_and_switches() -> None:
     """A thread computes for 100 ms, rests, and waits for a disk for 100 ms."""
-    rests = _Rests(75)
+    rests = Rests(75)
     looks = [
         ("S", 1),
         *[("R", 2)] * 6,
@@ -79,7 +79,7 @@ def test_times_without_a_rest_are_told_from_states_and_switches() -> None:
     for number, (state, switches) in enumerate(looks):
         rests.look(number * 0.02, state, switches)
     rests.end(len(looks) * 0.02)
-    assert rests.late == 2
+    assert len(rests.late_ms) == 2
     assert rests.stored == 6
     assert rests.longest_ms == pytest.approx(140, abs=21)
 

@@ -2,19 +2,15 @@
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-from tickdisk.check.find import FoundServer
+from tickdisk.check.find import FoundServer, ticking_thread
 from tickdisk.check.look import Now
 from tickdisk.check.price import Phase, processor_ns
 from tickdisk.check.record import Counters, Instrument, Verdict
+from tickdisk.check.rests import PERIOD_S, Rests
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import ProcessIdentity
-
-_PERIOD_S = 0.02
-_STORED = "D"
-"""State of a thread that waits for a disk, and for little else, in /proc/PID/task/TID/stat."""
 
 
 def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lack: str, named: str | None = None) -> Verdict:
@@ -26,7 +22,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
     if process is None:
         raise TickdiskError(f"process {found.pid} does not run; start it first")
     thread, name = ticking_thread(found, named)
-    states: list[str] = []
+    rests = Rests.of(found)
     before, used_ns, began_s = _bytes(found.pid), processor_ns(found.pid) or 0, time.monotonic()
     last_ns, after = used_ns, before
     pressed_us = pressure_us()
@@ -37,19 +33,20 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
             cut = (f"process {found.pid} ended",)
             break
         last_ns, after = now_ns, _bytes(found.pid)
-        try:
-            states.append(_state(found.pid, thread))
-        except OSError:  # The thread has ended, and the process goes on.
+        if not rests.look_at(found.pid, thread):  # The thread has ended, and the process goes on.
             thread, name = ticking_thread(found, named)
         try:
-            show(Now(ran_s, seconds, Phase.FREE, (last_ns - used_ns) / 1e9 / max(ran_s, _PERIOD_S)))
+            show(Now(ran_s, seconds, Phase.FREE, (last_ns - used_ns) / 1e9 / max(ran_s, PERIOD_S), rests))
         except KeyboardInterrupt:
             cut = ("the rest of the check, which Ctrl-C ended",)
             break
-        time.sleep(_PERIOD_S)
+        time.sleep(PERIOD_S)
     ran_s = time.monotonic() - began_s
+    rests.end(time.monotonic())
     counters = Counters(
-        waiting_share=states.count(_STORED) / max(len(states), 1),
+        late=len(rests.late_ms),
+        longest_ms=rests.longest_ms,
+        waiting_share=rests.stored / max(rests.looks, 1),
         cores=(last_ns - used_ns) / 1e9 / ran_s,
         read_mb_per_s=None if before is None or after is None else (after[0] - before[0]) / 1e6 / ran_s,
         written_mb_per_s=None if before is None or after is None else (after[1] - before[1]) / 1e6 / ran_s,
@@ -77,31 +74,6 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
         counters=counters,
         advice=(),
     )
-
-
-def ticking_thread(found: FoundServer, named: str | None = None) -> tuple[int, str]:
-    """Returns number and name of the thread that is named, or that ticks, or of the one that has computed most.
-
-    Raises TickdiskError if no thread has the name.
-    """
-    used: list[tuple[bool, int, int, str]] = []
-    ticking = (named,) if named is not None else () if found.kind is None else found.kind.tick_threads
-    for folder in Path(f"/proc/{found.pid}/task").glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):
-            name = (folder / "comm").read_text(errors="replace").strip()
-            ran = int((folder / "schedstat").read_text().split()[0])
-            used.append((name.startswith(ticking) if ticking else False, ran, int(folder.name), name))
-    if not used:
-        return found.pid, found.program
-    is_known, _, number, name = max(used)
-    if named is not None and not is_known:
-        there = ", ".join(sorted({name for *_, name in used}))
-        raise TickdiskError(f"{found.title} has no thread {named} (threads: {there}); name another by --thread")
-    return number, name
-
-
-def _state(pid: int, thread: int) -> str:
-    return Path(f"/proc/{pid}/task/{thread}/stat").read_bytes().rsplit(b")", 1)[1].split()[0].decode()
 
 
 def _bytes(pid: int) -> tuple[int, int] | None:

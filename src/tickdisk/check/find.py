@@ -104,6 +104,27 @@ def server_of(pid: int, proc: Path = _PROC) -> FoundServer:
     return found
 
 
+def ticking_thread(found: FoundServer, named: str | None = None) -> tuple[int, str]:
+    """Returns number and name of the thread that is named, or that ticks, or of the one that has computed most.
+
+    Raises TickdiskError if no thread has the name.
+    """
+    used: list[tuple[bool, int, int, str]] = []
+    ticking = (named,) if named is not None else () if found.kind is None else found.kind.tick_threads
+    for folder in Path(f"/proc/{found.pid}/task").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            name = (folder / "comm").read_text(errors="replace").strip()
+            ran = int((folder / "schedstat").read_text().split()[0])
+            used.append((name.startswith(ticking) if ticking else False, ran, int(folder.name), name))
+    if not used:
+        return found.pid, found.program
+    is_known, _, number, name = max(used)
+    if named is not None and not is_known:
+        there = ", ".join(sorted({name for *_, name in used}))
+        raise TickdiskError(f"{found.title} has no thread {named} (threads: {there}); name another by --thread")
+    return number, name
+
+
 def _looked_at(pid: int, proc: Path) -> FoundServer | None:
     folder = proc / str(pid)
     try:

@@ -11,10 +11,12 @@ import pandas as pd
 from tickdisk import server, trace
 from tickdisk.blame import CaptureEvidence, with_goroutine
 from tickdisk.check.disk import disk_of, disk_of_requests, traced
-from tickdisk.check.find import FoundServer, ServerKind
+from tickdisk.check.find import FoundServer, ServerKind, ticking_thread
 from tickdisk.check.held import Held, LockWatch
+from tickdisk.check.others import Computed, computed_since, processes
 from tickdisk.check.pauses import pauses_of
 from tickdisk.check.price import Interval, Meter, Phase
+from tickdisk.check.rests import PERIOD_S, Rests
 from tickdisk.foundation import clock, memory
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import ProcessIdentity
@@ -23,7 +25,8 @@ _FREE_SHARE, _WINDOWS = 0.1, 2
 """Part of the time that each pause without a capture takes, and the number of captures between the pauses."""
 _SHORTEST_S = 20.0
 """A shorter check is one capture without pauses, whose price is not measured."""
-_POLL_S = 0.1
+_LOOKS = 5
+"""After so many looks at the thread that ticks, the check also looks at the locks and at the room in memory."""
 _GOROUTINE = "world goroutine"
 _NO_SYMBOLS = "its ticks, because its program has no table of functions; `go build` makes one, and `go run` does not"
 _RESERVE_BYTES = 64 << 20
@@ -48,6 +51,8 @@ class Look:
     """The disk of the server's files."""
     blocks: list[tuple[Path, pd.DataFrame]] = field(default_factory=list)
     """The traced disk and the table `blocks` of its requests, for each capture in which they could be traced."""
+    others: list[Computed] = field(default_factory=list)
+    """The processor time of other processes in each capture."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,20 @@ class Now:
     phase: Phase
     server_cores: float
     """Processor time of the server in the last half second, in cores."""
+    rests: Rests | None = None
+    """The looks at the thread that ticks. It is None if the server has no such thread."""
 
 
 Show = Callable[[Now], None]
-"""It is called with the state of a check ten times a second, to display it. It raises KeyboardInterrupt to end the check."""
+"""It is called with the state of a check fifty times a second, to display it. It raises KeyboardInterrupt to end the check."""
 
 
-def look(found: FoundServer, seconds: float, logs: Path, show: Show) -> Look:
+def look(found: FoundServer, seconds: float, logs: Path, show: Show, named: str | None = None) -> Look:
     """Captures a running server by bpftrace for so many seconds in all, with pauses.
 
-    `logs` is a folder for the messages of the instrument. Ctrl-C ends the check early, and keeps what was captured. Raises
-    TickdiskError if the process does not run, or if bpftrace cannot capture.
+    `logs` is a folder for the messages of the instrument, and `named` is the thread that ticks, if the user named one. Ctrl-C
+    ends the check early, and keeps what was captured. Raises TickdiskError if the process does not run, or if bpftrace cannot
+    capture.
     """
     pid = found.pid
     process = ProcessIdentity.of(pid)
@@ -82,7 +90,7 @@ def look(found: FoundServer, seconds: float, logs: Path, show: Show) -> Look:
     windows = _WINDOWS if free_s else 1
     capture_s = (seconds - (windows + 1) * free_s) / windows
     with Meter(pid) as meter:
-        watch = _Watch(process, meter, seconds, show, LockWatch(pid))
+        watch = _Watch(process, meter, seconds, show, LockWatch(pid), *_rests(found, named))
         try:
             _leave_alone(watch, free_s)
             for number in range(windows):
@@ -116,9 +124,12 @@ class _Watch:
     of_seconds: float
     show: Show
     locks: LockWatch
+    thread: int | None
+    rests: Rests | None
     phase: Phase = Phase.BETWEEN
     done_s: float = 0.0
     folder: Path | None = None
+    _looks: int = 0
 
     def begin(self, phase: Phase, tool: int | None = None, folder: Path | None = None) -> None:
         self.phase, self.folder = phase, folder
@@ -130,20 +141,32 @@ class _Watch:
         try:
             while (ran_s := time.monotonic() - began_s) < seconds:
                 last = self.meter.intervals[-1:] or [Interval(self.phase, 1, 0, 0)]
-                self.show(Now(self.done_s + ran_s, self.of_seconds, self.phase, last[0].server_s / last[0].seconds))
-                if not self.process.alive():
-                    raise _EndedError
-                self.locks.look()
-                if seen is not None and not self._has_room():
-                    seen.cut.append("a capture filled the memory that it may take")
-                    return
-                time.sleep(_POLL_S)
+                now = self.done_s + ran_s, self.of_seconds, self.phase, last[0].server_s / last[0].seconds, self.rests
+                self.show(Now(*now))
+                if self.rests is not None and self.thread is not None:
+                    self.rests.look_at(self.process.pid, self.thread)
+                self._looks += 1
+                if self._looks % _LOOKS == 0:
+                    if not self.process.alive():
+                        raise _EndedError
+                    self.locks.look()
+                    if seen is not None and not self._has_room():
+                        seen.cut.append("a capture filled the memory that it may take")
+                        return
+                time.sleep(PERIOD_S)
         finally:
             self.done_s += time.monotonic() - began_s
 
     def _has_room(self) -> bool:
         written = sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()) if self.folder else 0
         return written < _MOST_BYTES and memory.free_bytes() > _RESERVE_BYTES
+
+
+def _rests(found: FoundServer, named: str | None) -> tuple[int | None, Rests | None]:
+    """Returns the number of the thread that ticks, and what is taken down of it, or None for a server without such a thread."""
+    if named is None and (found.kind is None or not found.kind.tick_threads):
+        return None, None
+    return ticking_thread(found, named)[0], Rests.of(found)
 
 
 def _leave_alone(watch: _Watch, seconds: float) -> None:
@@ -165,10 +188,12 @@ def _captured(watch: _Watch, number: int, logs: Path, seen: Look, kind: ServerKi
         trace.start("bpftrace", target=watch.process.pid, folder=fast, logs=logs) as recording,
     ):
         watch.begin(Phase.CAPTURED, recording.pid, fast)
+        before = processes()
         try:
             yield
         finally:
             watch.begin(Phase.BETWEEN)
+            seen.others.extend(computed_since(before, watch.process.pid))
             raw = recording.stop(lambda: False)
             samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
             parsed = trace.parse(raw, samples, classify=server.classify)

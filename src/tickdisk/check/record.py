@@ -28,6 +28,9 @@ class Advice(StrEnum):
     """Reads of files come back from the disk, because the page cache does not hold them."""
     COMPUTING = "computing"
     CORES = "cores"
+    """Other programs compute on the cores that the server needs."""
+    OWN_THREADS = "own_threads"
+    """Threads of the server itself compute on the cores that the one that ticks needs."""
     LOCKS = "locks"
     """Threads wait for each other."""
     OTHERS = "others"
@@ -149,6 +152,17 @@ class HeldFile(Record):
     """Their late time in all."""
 
 
+class OtherProgram(Record):
+    """A program that computed while the server was captured, and is neither the server nor the check."""
+
+    program: str
+    """Its name."""
+    pid: int
+    """The number of its process, or of the one that computed most if there are several."""
+    cores: float
+    """The processor time of all its processes in a second, in cores."""
+
+
 class Price(Record):
     """How much more the server computes while it is captured, against the seconds without a capture before, between and after."""
 
@@ -169,6 +183,11 @@ class Price(Record):
 class Counters(Record):
     """The counters of the kernel, where nothing could capture."""
 
+    late: Annotated[int, Unit("times")]
+    """The number of times at which the thread did not rest for over one and a half budgets. It seems to rest while it waits for
+    other threads."""
+    longest_ms: float
+    """The longest time without a rest."""
     waiting_share: float
     """The part of the time in which the thread waited for a disk, as its state says."""
     cores: float
@@ -242,6 +261,10 @@ class Verdict(Record):
     """The classes of disks, the slowest first. There are none if the requests of the disk are not known, or if nothing waited."""
     held: tuple[HeldFile, ...]
     """The files whose locks others held, the one with most late time first."""
+    server_cores: float | None = None
+    """The processor time of the server in a second while it was captured, in cores. It is null if it was not captured."""
+    others: tuple[OtherProgram, ...] = ()
+    """The other programs that computed most meanwhile, at most three."""
     price: Price | None
     """The price of the capture. It is null if the check was too short to measure it."""
     counters: Counters | None = None

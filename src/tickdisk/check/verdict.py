@@ -15,8 +15,20 @@ from tickdisk.check.find import FoundServer
 from tickdisk.check.forecast import forecasts
 from tickdisk.check.held import Held
 from tickdisk.check.look import Look
-from tickdisk.check.price import price_of
-from tickdisk.check.record import Advice, CheckedTicks, CheckedWait, HeldFile, Instrument, LateTime, Moment, Needed, Verdict
+from tickdisk.check.others import others_of
+from tickdisk.check.price import Phase, price_of
+from tickdisk.check.record import (
+    Advice,
+    CheckedTicks,
+    CheckedWait,
+    HeldFile,
+    Instrument,
+    LateTime,
+    Moment,
+    Needed,
+    OtherProgram,
+    Verdict,
+)
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.waiting import TickCause, TimeKind
 
@@ -55,6 +67,8 @@ def judge(
     held = _held(seen.held, ticks) if causes else ()
     blocks = [requests for disk, requests in seen.blocks if disk == seen.disk]
     traced = pd.concat(blocks) if blocks else None
+    captured_s = sum(capture.captured_ns[1] - capture.captured_ns[0] for capture in seen.captures) / 1e9
+    others, server_cores = others_of(seen.others, captured_s), _server_cores(seen)
     lacks = Counter[str]()
     for capture in seen.captures:
         lacks.update(capture.lacks)
@@ -64,7 +78,7 @@ def judge(
         pid=found.pid,
         instrument=Instrument.CAPTURE,
         lacks=(*seen.cut, *left_out, *(f"{count:,} {kind}" for kind, count in sorted(lacks.items()))),
-        seconds=sum(capture.captured_ns[1] - capture.captured_ns[0] for capture in seen.captures) / 1e9,
+        seconds=captured_s,
         thread=blames[0].thread_name,
         ticks=checked,
         late_ms=sum(late.late_ms for late in causes),
@@ -76,8 +90,10 @@ def judge(
         disk=None if traced is None else str(seen.disk),
         forecasts=forecasts(ticks, blames, traced, classes or {}) if checked.are_told else (),
         held=held,
+        server_cores=server_cores,
+        others=others,
         price=price_of(seen.intervals, rng),
-        advice=_advice(checked, causes, waits, needed, held),
+        advice=_advice(checked, causes, waits, needed, held, is_own=_is_own(checked, server_cores, others)),
     )
 
 
@@ -234,6 +250,16 @@ def _needed(ticks: pd.DataFrame, explained: Sequence[Blame]) -> Needed | None:
     )
 
 
+def _server_cores(seen: Look) -> float | None:
+    captured = [each for each in seen.intervals if each.phase is Phase.CAPTURED]
+    return sum(each.server_s for each in captured) / sum(each.seconds for each in captured) if captured else None
+
+
+def _is_own(ticks: CheckedTicks, server_cores: float | None, others: Sequence[OtherProgram]) -> bool:
+    """Returns whether the threads of the server that do not tick computed more than all other programs that are listed."""
+    return server_cores is not None and server_cores - ticks.busy_share > sum(other.cores for other in others)
+
+
 def _requests(io: pd.DataFrame) -> int:
     """Returns how many requests some waits belong to. A request can wait several times, and a wait may have no request."""
     known = io[io["request"].notna()]
@@ -250,8 +276,10 @@ def _advice(
     waits: Sequence[CheckedWait],
     needed: Needed | None,
     held: Sequence[HeldFile],
+    *,
+    is_own: bool,
 ) -> tuple[Advice, ...]:
-    """Returns the one or two things to try first."""
+    """Returns the one or two things to try first. `is_own` says that the server's own threads took the cores that it needed."""
     if ticks.are_told and not causes:
         return (Advice.NOTHING,) if ticks.count >= _FEWEST_TICKS else (Advice.LONGER,)
     advice: list[Advice] = []
@@ -270,7 +298,7 @@ def _advice(
             case TickCause.CPU:
                 advice.append(Advice.COMPUTING)
             case TickCause.RUN_QUEUE:
-                advice.append(Advice.CORES)
+                advice.append(Advice.OWN_THREADS if is_own else Advice.CORES)
             case TickCause.PAUSE:
                 advice.append(Advice.GARBAGE)
             case TickCause.LOCK | TickCause.SLEEP as cause:

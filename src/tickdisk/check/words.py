@@ -20,6 +20,7 @@ _WORDS = {
     Advice.MORE_MEMORY: "More memory for the page cache helps: the server reads files from the disk again.",
     Advice.COMPUTING: "The server needs a faster core, or less to compute: fewer entities, plugins or chunks at a time.",
     Advice.CORES: "Other programs take the cores that the server needs. Move them, or give the server cores of its own.",
+    Advice.OWN_THREADS: "Other threads of the server compute on the cores that the ticks need. Give the server more cores.",
     Advice.LOCKS: "Threads of the server wait for each other. Look at what the thread does that holds the lock.",
     Advice.HELD_FILE: "Run the other program, such as a backup, when nobody plays, or let it read a copy of the file.",
     Advice.GARBAGE: "Give the Java runtime more memory or another collector of garbage. The disk has no part in it.",
@@ -43,6 +44,7 @@ def screen(verdict: Verdict, most_lines: int = MOST_LINES) -> list[str]:
         *_of_counters(verdict),
         *_of_ticks(verdict),
         *_of_causes(verdict),
+        *_of_others(verdict),
         *_of_waits(verdict),
         *_of_held(verdict),
         *_of_needed(verdict),
@@ -89,6 +91,9 @@ def _of_counters(verdict: Verdict) -> Iterator[str]:
     words = [f"it computed for {counters.cores:.2f} s"]
     for word, rate in (("read", counters.read_mb_per_s), ("wrote", counters.written_mb_per_s)):
         words += [] if rate is None else [f"{word} {number(rate)} MB"]
+    if counters.late:
+        times = "once" if counters.late == 1 else f"{counters.late:,} times"
+        yield f"It did not rest for over one and a half ticks {times}, the longest time for {_ms(counters.longest_ms)}."
     hidden = "" if len(words) > 1 else "; root would see what it reads and writes"
     yield f"In each second {joined_list(words)}{hidden}."
     if counters.pressure_share is not None:
@@ -114,6 +119,14 @@ def _of_causes(verdict: Verdict) -> Iterator[str]:
         parts = ", ".join(f"{_CAUSES[late.cause]} {late.ticks:,} ({_ms(late.late_ms)})" for late in verdict.causes)
         yield f"Late ticks lost {_ms(verdict.late_ms)} in {verdict.seconds:.0f} s. Their causes: {parts}."
         yield f"Without any wait for the disk, {_ms(verdict.storage_late_ms)} of that would be gone."
+
+
+def _of_others(verdict: Verdict) -> Iterator[str]:
+    """Yields the programs that computed beside the server, if ticks waited for a core."""
+    if verdict.others and any(late.cause is TickCause.RUN_QUEUE and late.share >= _PART for late in verdict.causes):
+        programs = joined_list([f"{each.program} (process {each.pid}) {number(each.cores)} cores" for each in verdict.others])
+        own = "" if verdict.server_cores is None else f", the server {number(verdict.server_cores)}"
+        yield f"Meanwhile these programs computed: {programs}{own}."
 
 
 def _of_waits(verdict: Verdict) -> Iterator[str]:

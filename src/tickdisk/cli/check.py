@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _SEED = 0
 _PAGE_LINES = 1000
+_COLUMNS = 78
+"""Length of the line of the display."""
+_SHOWN_S = 0.2
+"""Time in s after which the line is written anew."""
 _NO_SERVER = "no game server was found on this machine; start it, or name its process by --pid"
 
 
@@ -84,7 +88,7 @@ def capture_of(
     from tickdisk.stats.draws import named_generator
 
     with memory.guarded_folder() as logs:
-        seen = room.look(found, seconds, logs, show)
+        seen = room.look(found, seconds, logs, show, thread)
     classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
     seen = room.anonymised(seen) if anonymise else seen
     return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes), seen
@@ -119,15 +123,26 @@ def _display() -> "Iterator[room.Show]":
         room.Phase.BETWEEN: "the capture begins or ends",
     }
 
+    told, shown_s = 0, 0.0
+
     def show(now: "room.Now") -> None:
+        nonlocal told, shown_s
         if pressed:
             raise KeyboardInterrupt
-        if is_terminal:
-            line = f"{now.seconds:3.0f} of {now.of_seconds:.0f} s, {words[now.phase]}; {now.server_cores:.2f} cores"
-            print(f"\r{line:78}", end="", file=sys.stderr, flush=True)
+        if not is_terminal or time.monotonic() - shown_s < _SHOWN_S:
+            return
+        shown_s = time.monotonic()
+        line = f"{now.seconds:3.0f} of {now.of_seconds:.0f} s, {words[now.phase]}; {now.server_cores:.2f} cores"
+        if now.rests is not None:
+            line += f"; busy {now.rests.busy_share:.0%}, late {len(now.rests.late_ms):,} times"
+            for ms in now.rests.late_ms[told:]:
+                told += 1
+                moment = f"{time.strftime('%H:%M:%S')}  the thread that ticks did not rest for {ms:.0f} ms"
+                print(f"\r{moment:{_COLUMNS}}", file=sys.stderr)
+        print(f"\r{line:{_COLUMNS}}", end="", file=sys.stderr, flush=True)
 
     if not is_terminal:
         print("this takes a minute or as long as --seconds says; Ctrl-C ends it early", file=sys.stderr)
     yield show
     if is_terminal:
-        print(f"\r{'':78}\r", end="", file=sys.stderr, flush=True)
+        print(f"\r{'':{_COLUMNS}}\r", end="", file=sys.stderr, flush=True)
