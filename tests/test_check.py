@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from test_blame_simulation import Machine as Simulated
 
 from tickdisk import check, device, rights, trace
 from tickdisk.check import Advice, FoundServer, Interval, Look, Phase
+from tickdisk.check.others import Computed, computed_since, others_of, processes
 from tickdisk.check.record import Instrument
 from tickdisk.foundation import memory
 from tickdisk.foundation.errors import TickdiskError
@@ -131,6 +133,42 @@ def test_computing_is_not_blamed_on_the_disk() -> None:
     verdict = judged(seen([*late * 4, *QUIET], read_ns=MS))
     assert (verdict.cause, verdict.needed, verdict.advice) == (TickCause.CPU, None, (Advice.COMPUTING,))
     assert "the biggest cause is computing, and a faster disk would not help" in check.screen(verdict)[0]
+
+
+@pytest.mark.parametrize("processor_s", [0.2, 10.0], ids=["own threads", "another program"])
+def test_a_server_that_waits_for_a_core_is_told_who_took_it(processor_s: float) -> None:
+    """A thread of the same process takes the only core for 200 ms now and then. Another program has computed for longer or not."""
+    programs = {"Server thread": ticking(*QUIET, budget_ns=50 * MS), "worker": [("sleep", 1300 * MS), ("run", 200 * MS)] * 4}
+    evidence = replace(Simulated(programs, cores=1).evidence(), ticks=None, device=None, extents=None)
+    look = replace(seen(QUIET), captures=[evidence], others=[Computed(7, "sshd", 0.1), Computed(8, "miner", processor_s)])
+    verdict = judged(look)
+    assert verdict.cause is TickCause.RUN_QUEUE
+    assert verdict.advice == ((Advice.CORES,) if processor_s > 1 else (Advice.OWN_THREADS,))
+    assert verdict.others[0].program == "miner"
+    [line] = [line for line in check.screen(verdict) if line.startswith("Other programs computed meanwhile: ")]
+    assert "miner (process 8)" in line
+
+
+def test_programs_that_computed_are_added_up_by_name_without_the_server_and_this_process() -> None:
+    code = "import time\nuntil = time.process_time() + 0.3\nwhile time.process_time() < until: pass\ntime.sleep(60)"
+    before = processes()
+    # The shell ends, so that its process is nobody's child.
+    words = ["sh", "-c", '"$1" -c "$2" >/dev/null 2>&1 & echo $!', "sh", sys.executable, code]
+    other = int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    own = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        until_s = time.monotonic() + 30
+        while not {other} <= (found := {one.pid for one in computed_since(before, 1)}) and time.monotonic() < until_s:
+            time.sleep(0.1)
+        assert other in found
+        assert not {own.pid, os.getpid()} & found
+        assert other not in {one.pid for one in computed_since(before, other)}
+    finally:
+        own.kill()
+        own.wait()
+        os.kill(other, signal.SIGKILL)
+    rows = others_of([Computed(1, "a", 1.0), Computed(2, "b", 4.0), Computed(3, "a", 2.0), Computed(4, "c", 0.01)], 10)
+    assert [(row.program, row.pid, row.cores) for row in rows] == [("b", 2, 0.4), ("a", 3, 0.3)]
 
 
 def test_a_server_that_is_too_slow_in_every_tick_keeps_the_budget_of_its_kind() -> None:

@@ -181,7 +181,7 @@ ROWS = [
 ]
 
 
-def test_what_is_not_made_stands_in_the_first_line(tmp_path: Path) -> None:
+def test_calls_that_are_not_made_stand_before_the_streams(tmp_path: Path) -> None:
     path = tmp_path / "requests.parquet"
     lacking = {"bytes that splice moved, which are in no request": 5000}
     table.write("requests", path, requests_table(ROWS).assign(queued_ns=None, volume=None), lacking)

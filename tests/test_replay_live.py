@@ -71,9 +71,10 @@ def test_by_hand(captured: Path, tmp_path: Path) -> None:
         again = subprocess.run([TICKDISK, "replay", *words, "--force"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     assert len(lines) <= 25, "one screen"
-    assert lines[0] == "not made    no call that changed files, as far as the capture tells"
-    assert lines[1].startswith("streams     4: ")
-    assert all(f"t{thread} " in lines[1] for thread in range(4))
+    assert lines[0].startswith("Here the program would wait ")
+    assert lines[1] == "not made    no call that changed files, as far as the capture tells"
+    assert lines[2].startswith("streams     4: ")
+    assert all(f"t{thread} " in lines[2] for thread in range(4))
     assert "results     all as captured" in done.stdout
     timings = table.read("replay", tmp_path / "out.parquet")
     counts = re.search(r"(\d+) captured = (\d+) replayed \+ (\d+) refused", done.stdout)

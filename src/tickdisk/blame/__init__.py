@@ -21,7 +21,7 @@ from tickdisk.blame.requests import READS, FilesOnDevice, MatchedRequests, match
 from tickdisk.blame.series import requests_in_a_row
 from tickdisk.blame.shares import FEWEST_LIVES, overlapping, shares
 from tickdisk.blame.timeline import stretch
-from tickdisk.blame.words import CAUSE_WORDS, explain, explain_wait, screen
+from tickdisk.blame.words import CAUSE_WORDS, explain, explain_wait, screen, verdict
 
 __all__ = [
     "CAUSES",
@@ -56,5 +56,6 @@ __all__ = [
     "screen",
     "shares",
     "stretch",
+    "verdict",
     "with_goroutine",
 ]

@@ -1,7 +1,7 @@
 """Loads the tables that blame needs, of a captured server life or of a capture of any process."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -54,6 +54,9 @@ class CaptureEvidence:
     parks: bool = False
     """Whether a thread of the process waits in a futex when it has nothing to do. Such a wait between two ticks is idle time."""
     recognised: bool = False
+    """Whether `ticks` are the turns of a loop, or the ticks of a goroutine, which the process does not tell."""
+    realtime_offset_ns: int | None = None
+    """Number to add to a time of CLOCK_MONOTONIC to get the time since 1970, or None if it is not known."""
     obstacles: tuple[stats.Obstacle, ...] = ()
     """Causes for which the server life is not valid. It is valid if there are none."""
 
@@ -89,7 +92,8 @@ def load_evidence(path: Path) -> list[CaptureEvidence]:
     if (path / CAPTURE).exists():
         capture = read_capture(path)
         tables, lacks = _captured(path), table.lacks(path / "requests.parquet")
-        return [CaptureEvidence(path.name, *tables, capture.span_ns, lost_events=capture.lost_events, lacks=lacks)]
+        evidence = CaptureEvidence(path.name, *tables, capture.span_ns, lost_events=capture.lost_events, lacks=lacks)
+        return [replace(evidence, realtime_offset_ns=_realtime_offset_ns(path))]
     raise TickdiskError(
         f"{path} is no folder of a run, a server life or a capture ({MANIFEST} and {CAPTURE} are missing); name such a folder"
     )
@@ -124,8 +128,18 @@ def load_life(folder: Path, manifest: Manifest) -> CaptureEvidence:
         thread=server.tick_thread,
         readers=server.reader_threads,
         parks=server.parks,
+        realtime_offset_ns=_realtime_offset_ns(folder),
         obstacles=tuple(dict.fromkeys([*saturated, *empty])),
     )
+
+
+def _realtime_offset_ns(folder: Path) -> int | None:
+    """Returns the difference between the clocks when the capture or the server life began."""
+    place = folder / "clocks.parquet"
+    if not place.exists():
+        return None
+    first = table.read("clocks", place).iloc[0]
+    return int(first["realtime_ns"]) - int(first["monotonic_ns"])
 
 
 def _captured(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

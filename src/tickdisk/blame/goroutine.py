@@ -139,7 +139,7 @@ def _off_threads(waits: pd.DataFrame, times: list[_Time], name: str) -> pd.DataF
     start_ns, end_ns, waker = _columns(off)
     names = waits.drop_duplicates("thread", keep="last").set_index("thread")["thread_name"]
     is_known = waker != NONE
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "thread": _NUMBER,
             "thread_name": name,
@@ -150,7 +150,8 @@ def _off_threads(waits: pd.DataFrame, times: list[_Time], name: str) -> pd.DataF
             "waker": pd.Series(waker, dtype="Int64").where(is_known),
             "waker_name": pd.Series(names.reindex(waker).to_numpy(), dtype="string").where(is_known),
         }
-    ).astype(waits.dtypes.to_dict())
+    )
+    return table.astype(waits.dtypes.to_dict())
 
 
 def _moved(requests: pd.DataFrame, times: list[_Time], name: str) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Puts blame into sentences for the operator of a server."""
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -154,7 +155,7 @@ def screen(
     `table` is what `shares` returns for `blames` and `alpha`, and `actions` has what `blame_actions` returns for each server life
     that has actions. `reasons` say why server lives are not valid, and each gets a line at the top.
     """
-    yield _verdict(blames)
+    yield verdict(blames)
     for reason in reasons:
         yield f"NOT VALID: {reason}"
     for blame in blames:
@@ -192,9 +193,18 @@ def screen(
     yield f"the worst {'ticks' if ticked else 'seconds'}:"
     worst = pd.concat([blame.ticks.assign(life=number) for number, blame in enumerate(blames)]).nlargest(top, "late_ns")
     for number, tick in worst[["life", "tick"]].itertuples(index=False):
-        yield f"  {explain(blames[number], tick)}"
+        yield f"  {_clock(blames[number], tick)}{explain(blames[number], tick)}"
     yield from _of_actions(actions)
     yield from _of_injections(blames)
+
+
+def _clock(blame: Blame, tick: int) -> str:
+    """Returns the time of the clock at which a tick began, with two blanks, or nothing if the evidence does not know it."""
+    offset_ns = blame.evidence.realtime_offset_ns
+    if offset_ns is None:
+        return ""
+    start_ns = int(blame.ticks.loc[blame.ticks["tick"] == tick, "start_ns"].iloc[0])
+    return f"{time.strftime('%H:%M:%S', time.localtime((start_ns + offset_ns) / 1e9))}  "
 
 
 def _by_folder(files: pd.DataFrame) -> pd.DataFrame:
@@ -207,8 +217,8 @@ def _by_folder(files: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "share"])
 
 
-def _verdict(blames: Sequence[Blame]) -> str:
-    """Returns the first line: whether ticks were late, how many and by how much, and the biggest cause."""
+def verdict(blames: Sequence[Blame]) -> str:
+    """Returns one line: whether ticks were late, how many and by how much, and the biggest cause."""
     thread = blames[0].thread_name
     parts = [(blame.ticks, blame.evidence.injections) for blame in blames]
     ticks = pd.concat([own if made is None else own[~overlapping(own, made)] for own, made in parts])

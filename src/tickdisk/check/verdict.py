@@ -93,7 +93,7 @@ def judge(
         server_cores=server_cores,
         others=others,
         price=price_of(seen.intervals, rng),
-        advice=_advice(checked, causes, waits, needed, held, is_own=_is_own(checked, server_cores, others)),
+        advice=_advice(checked, causes, waits, needed, held, is_own=_is_own(ticks, server_cores, others)),
     )
 
 
@@ -255,9 +255,10 @@ def _server_cores(seen: Look) -> float | None:
     return sum(each.server_s for each in captured) / sum(each.seconds for each in captured) if captured else None
 
 
-def _is_own(ticks: CheckedTicks, server_cores: float | None, others: Sequence[OtherProgram]) -> bool:
+def _is_own(ticks: pd.DataFrame, server_cores: float | None, others: Sequence[OtherProgram]) -> bool:
     """Returns whether the threads of the server that do not tick computed more than all other programs that are listed."""
-    return server_cores is not None and server_cores - ticks.busy_share > sum(other.cores for other in others)
+    ticking_cores = float(ticks["running_ns"].sum() / ticks["gap_ns"].sum())
+    return server_cores is not None and server_cores - ticking_cores > sum(other.cores for other in others)
 
 
 def _requests(io: pd.DataFrame) -> int:

@@ -124,9 +124,9 @@ def _of_causes(verdict: Verdict) -> Iterator[str]:
 def _of_others(verdict: Verdict) -> Iterator[str]:
     """Yields the programs that computed beside the server, if ticks waited for a core."""
     if verdict.others and any(late.cause is TickCause.RUN_QUEUE and late.share >= _PART for late in verdict.causes):
-        programs = joined_list([f"{each.program} (process {each.pid}) {number(each.cores)} cores" for each in verdict.others])
-        own = "" if verdict.server_cores is None else f", the server {number(verdict.server_cores)}"
-        yield f"Meanwhile these programs computed: {programs}{own}."
+        programs = joined_list([f"{each.program} (process {each.pid}) {each.cores:.2f} cores" for each in verdict.others])
+        own = "" if verdict.server_cores is None else f", and the server {verdict.server_cores:.2f}"
+        yield f"Other programs computed meanwhile: {programs}{own}."
 
 
 def _of_waits(verdict: Verdict) -> Iterator[str]:

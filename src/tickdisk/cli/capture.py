@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -143,7 +144,7 @@ def _capture(
     write_capture(folder, about)
     if captured.summary.ended_ns < asked_ns:
         print(f"the capture ended before the program; it is whole for its first {_seconds(captured):.2f} s")
-    for line in _screen(captured):
+    for line in [*_verdict(folder, captured), *_screen(captured)]:
         print(line)
     return code or 0
 
@@ -241,6 +242,17 @@ def _at_ctrl_c() -> Callable[[], bool]:
 def _seconds(captured: "trace.ParsedCapture") -> float:
     """Returns the length of a capture in s."""
     return (captured.summary.ended_ns - captured.summary.started_ns) / 1e9
+
+
+def _verdict(folder: Path, captured: "trace.ParsedCapture") -> list[str]:
+    """Returns the line that says whether the captured program was late, if the capture tells that."""
+    from tickdisk import blame
+
+    if captured.waits is None or captured.waits.empty:
+        return []
+    with suppress(TickdiskError):  # The program did not wait in a whole second.
+        return [blame.verdict([blame.attribute(evidence) for evidence in blame.load_evidence(folder)])]
+    return []
 
 
 def _screen(captured: "trace.ParsedCapture") -> list[str]:

@@ -184,7 +184,7 @@ def _check_time(planned: Any, least_s: float, most_minutes: float) -> None:
 
 
 def _screen(planned: Any, replayed: Any, summary: "Summary", schedule: Any) -> str:
-    """Returns one screen of text: the requests that were replayed or refused, their cost here and in the capture, and the lag."""
+    """Returns one screen of text, the verdict first, then the requests, their cost here and in the capture, and the lag."""
     from tickdisk import replay as room
 
     streams = ", ".join(f"{row.thread_name} {row.requests}" for row in planned.streams.itertuples())
@@ -192,13 +192,15 @@ def _screen(planned: Any, replayed: Any, summary: "Summary", schedule: Any) -> s
         f"delay       behind earlier requests that each waits for: {_spread(summary.lost_ns)}",
         f"  waited    {summary.delayed} requests; threads were behind {summary.behind_ns / 1e9:.3f} s",
     ]
+    costs = room.costs(replayed.timings)
     lines = [
+        room.cost_verdict(costs),
         f"not made    {room.missing(planned)}",
         f"streams     {summary.streams}: {streams}",
         f"requests    {planned.captured} captured = {summary.requests} replayed + {sum(planned.refused.values())} refused",
         *(f"  refused   {count} {reason}" for reason, count in planned.refused.items()),
         *(f"stored      {sentence}" for sentence in _stored(planned.requests)),
-        *room.cost_screen(room.costs(replayed.timings)),
+        *room.cost_screen(costs),
         f"lag         of the replay itself: {_spread(summary.lag_ns)}",
         f"  first tenth {_spread(summary.lag_first_tenth_ns)}",
         f"  last tenth  {_spread(summary.lag_last_tenth_ns)}",

@@ -10,6 +10,7 @@ caused, is its lag (`lateness`).
 
 from tickdisk.replay.costs import costs
 from tickdisk.replay.costs import screen as cost_screen
+from tickdisk.replay.costs import verdict as cost_verdict
 from tickdisk.replay.experiment import FIO, TICKDISK, ReplayBench, experiment
 from tickdisk.replay.fio import files_for_fio, replay_by_fio, said_of_fio, write_for_fio
 from tickdisk.replay.iolog import write_iolog
@@ -39,6 +40,7 @@ __all__ = [
     "Summary",
     "behind_ns",
     "cost_screen",
+    "cost_verdict",
     "costs",
     "experiment",
     "files_for_fio",

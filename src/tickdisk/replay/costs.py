@@ -41,7 +41,7 @@ def _spent(where: str, ns: NDArray[np.float64]) -> dict[str, float]:
 
 
 def screen(table: pd.DataFrame) -> Iterator[str]:
-    """Yields the table of `costs` for the screen, line by line, and two sentences that interpret it if there are requests."""
+    """Yields the table of `costs` for the screen, line by line, and sentences about its limits if there are requests."""
     words = " ".join(f"{name:>9}" for name in _COLUMNS)
     yield f"{'':10} {'':>9}   {'as captured (ms)':^39}   {'here (ms)':^39}   {'total here'}"
     yield f"{'operation':10} {'requests':>9}   {words}   {words}   {'/ captured':>10}"
@@ -52,14 +52,21 @@ def screen(table: pd.DataFrame) -> Iterator[str]:
     every = table.to_dict("index")["all"]
     if not every["requests"] or not every["here_total_ms"]:
         return
-    ratio = "" if np.isnan(every["times"]) else f", {number(every['times'])} times as much"
-    captured_ms = every["captured_total_ms"]
-    before = "" if np.isnan(captured_ms) else f" instead of {number(captured_ms)} ms as captured{ratio}"
-    total = number(every["here_total_ms"])
-    yield f"Here the program would wait {total} ms for its requests{before}; most of it in {table.index[0]}."
-    if np.isnan(captured_ms):
+    if np.isnan(every["captured_total_ms"]):
         yield "How long they took when they were captured is not in the trace."
     yield "Threads that waited for a lock behind such a request are not held up in a replay, so a server can lose more than this."
+
+
+def verdict(table: pd.DataFrame) -> str:
+    """Returns the table of `costs` in one sentence: how long the program would wait for its requests here."""
+    every = table.to_dict("index")["all"]
+    if not every["requests"] or not every["here_total_ms"]:
+        return "Here the program would not wait for its requests."
+    captured_ms, times = every["captured_total_ms"], every["times"]
+    ratio = "" if np.isnan(times) else f", {number(times)} times as much"
+    before = "" if np.isnan(captured_ms) else f" instead of {number(captured_ms)} ms as captured{ratio}"
+    total = number(every["here_total_ms"])
+    return f"Here the program would wait {total} ms for its requests{before}; most of it in {table.index[0]}."
 
 
 def _shown(value: float) -> str:
