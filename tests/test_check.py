@@ -137,7 +137,7 @@ def test_computing_is_not_blamed_on_the_disk() -> None:
 
 @pytest.mark.parametrize("processor_s", [0.2, 10.0], ids=["own threads", "another program"])
 def test_a_server_that_waits_for_a_core_is_told_who_took_it(processor_s: float) -> None:
-    """A thread of the same process takes the only core for 200 ms now and then. Another program has computed for longer or not."""
+    """A thread of the same process takes the only core for 200 ms now and then. Another program computed for longer, or not."""
     programs = {"Server thread": ticking(*QUIET, budget_ns=50 * MS), "worker": [("sleep", 1300 * MS), ("run", 200 * MS)] * 4}
     evidence = replace(Simulated(programs, cores=1).evidence(), ticks=None, device=None, extents=None)
     look = replace(seen(QUIET), captures=[evidence], others=[Computed(7, "sshd", 0.1), Computed(8, "miner", processor_s)])
@@ -264,12 +264,12 @@ def test_the_screen_has_at_most_24_lines_and_the_record_is_read_again(tmp_path: 
     assert verdict.instrument is Instrument.CAPTURE
 
 
-def blocks(look: Look, device_ms: float) -> pd.DataFrame:
+def blocks(look: Look, device_ms: float) -> trace.BlockRequests:
     """Requests of the disk: the first of each wait for storage, which took so long."""
     waits = look.captures[0].waits
     begin_ns = waits.loc[waits["kind"] == "io", "start_ns"].to_numpy()
     rows = {"op": "flush", "sector": 0, "length": 0, "issued_ns": begin_ns, "completed_ns": begin_ns + round(device_ms * MS)}
-    return pd.DataFrame(rows)
+    return trace.BlockRequests(pd.DataFrame(rows), unpaired=0, lost=0)
 
 
 def test_classes_of_disks_are_forecast_from_the_requests_of_the_disk() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from test_check_watch import started
 
 from tickdisk import check, device, trace
 from tickdisk.foundation import memory
+from tickdisk.server.luanti import install as luanti
 from tickdisk.trace.cgroup import cgroup_of
 
 pytestmark = [
@@ -53,6 +55,18 @@ thread.start()
 thread.join()
 """
 """A server of 50 ms that saves or computes in every sixtieth tick."""
+
+
+BURN = """
+local step = 0
+minetest.register_globalstep(function()
+  step = step + 1
+  if step % 40 == 0 then
+    local ends_us = minetest.get_us_time() + 250000
+    while minetest.get_us_time() < ends_us do end
+  end
+end)
+"""
 
 
 def server(folder: Path, *, files: int = 0, burn_ms: int = 0) -> AbstractContextManager[int]:
@@ -130,6 +144,32 @@ def test_a_goroutine_that_moves_between_threads_is_explained(tmp_path: Path) -> 
     first = found["waits"][0]
     assert (first["call"], first["files"], first["holds_lock"]) == ("fsync", ["saved.ldb"], True), lines
     assert causes["storage"]["late_ms"] == pytest.approx(found["storage_late_ms"], rel=0.2)
+
+
+@for_release
+def test_luanti_that_computes_is_not_blamed_on_the_disk(tmp_path: Path) -> None:
+    """Its map lies in memory (the back end `dummy`), and a mod computes for 250 ms in every fortieth step."""
+    world, settings = tmp_path / "world", tmp_path / "minetest.conf"
+    mod = world / "worldmods/burn"
+    mod.mkdir(parents=True)
+    (world / "world.mt").write_text("gameid = minetest\nbackend = dummy\nplayer_backend = dummy\nauth_backend = sqlite3\n")
+    (mod / "mod.conf").write_text("name = burn\n")
+    (mod / "init.lua").write_text(BURN)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings.write_text(f"bind_address = 127.0.0.1\nport = {port}\nserver_announce = false\n")
+    words = [luanti.installed()["binary"], "--world", world, "--config", settings, "--logfile", tmp_path / "log"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        try:
+            wait_until(lambda: "listening on" in ((tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""))
+            lines, found = verdict(running.pid, tmp_path)
+        finally:
+            running.terminate()
+    assert (found["kind"], found["thread"]) == ("luanti", "Server")
+    assert "and a faster disk would not help" in lines[0]
+    assert found["causes"][0]["cause"] in ("cpu", "run_queue")
+    assert found["ticks"]["late"] == pytest.approx(found["seconds"] / (40 * 0.09 + 0.16), abs=2.5)
 
 
 @for_release

@@ -354,6 +354,24 @@ def test_what_was_under_way_at_an_end_is_counted_and_a_write_with_a_flush_is_a_w
     assert found.unpaired == 2
 
 
+def test_a_lost_completion_shifts_no_later_one() -> None:
+    found = read_blocks(
+        raw(
+            "i 200 0 0 F",
+            "i 300 0 0 F",
+            "c 310 -1 0 F",
+            "i 400 0 0 F",
+            "c 420 -1 0 F",
+            "i 500 8 8192 W",
+            "i 510 8 4096 W",
+            "c 530 8 8192 W",
+        ),
+        FINISHED,
+    )
+    assert (found.requests["completed_ns"] - found.requests["issued_ns"]).tolist() == [10, 20, 30]
+    assert found.unpaired == 2
+
+
 def test_lines_of_several_cores_may_be_out_of_order() -> None:
     found = read_blocks(raw("c 300 8 4096 R", "i 200 8 4096 R"), FINISHED)
     assert found.requests[["issued_ns", "completed_ns"]].to_numpy().tolist() == [[100, 200]]

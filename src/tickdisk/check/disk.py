@@ -64,8 +64,8 @@ def _disk(number: int) -> Path | None:
 
 
 @contextmanager
-def traced(disk: Path | None, folder: Path, logs: Path, found: list[tuple[Path, pd.DataFrame]]) -> Iterator[None]:
-    """Traces a disk during the block, and adds it to `found` with the table `blocks` of its requests.
+def traced(disk: Path | None, folder: Path, logs: Path, found: list[tuple[Path, trace.BlockRequests]]) -> Iterator[None]:
+    """Traces a disk during the block, and adds it to `found` with its requests.
 
     Nothing is added if there is no disk, or if its requests cannot be traced, because a check goes on without them.
     """
@@ -79,6 +79,6 @@ def traced(disk: Path | None, folder: Path, logs: Path, found: list[tuple[Path, 
     try:
         yield
         with suppress(TickdiskError, OSError):
-            found.append((disk, running.stop().requests))
+            found.append((disk, running.stop()))
     finally:
         running.kill()

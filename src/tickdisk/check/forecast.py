@@ -1,15 +1,16 @@
 """Forecasts how many ticks would be late on other classes of disks, from the requests that the disk got while ticks waited."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tickdisk import device
-from tickdisk.blame import READS, SLOW, Blame
+from tickdisk.blame import SLOW, Blame, Integers
 from tickdisk.check.record import Forecast
-from tickdisk.foundation.waiting import TickCause, TimeKind
+from tickdisk.foundation.waiting import TickCause
 
 _MOST_LATE = 0.001
 """Share of the ticks that storage may make late on a class that would do."""
@@ -20,27 +21,27 @@ def forecasts(
 ) -> tuple[Forecast, ...]:
     """Returns a forecast for each class of disk, the slowest first.
 
-    Reads, and all other waits for storage, are scaled by the ratio of two times: that which the requests of the disk would take
-    on the class, one after another, and that which they took. Only requests that were under way while a tick waited count. There
-    is no forecast if the requests are not known, or if no tick waited.
+    Requests that were issued before any of them was completed are a step. A step is issued when the one before is completed, and
+    as much later as it was. The waits of a tick are scaled by the time that its steps take on the class, over the time that they
+    took. Only requests that were under way while a tick waited count. There is no forecast if the requests are not known, or if
+    no tick waited.
     """
     if requests is None or explained[0].budget_ns is None:
         return ()
-    used = requests[requests["op"].isin(device.OPS) & _waited_for(requests, explained)]
+    used = requests[requests["op"].isin(device.OPS) & _waited_for(requests, explained)].sort_values("issued_ns")
     if used.empty:
         return ()
-    read_ns, saved_ns = _waits_ns(ticks, explained)
-    awake_ns = (ticks["gap_ns"] - ticks["sleep_ns"] - ticks["storage_ns"]).to_numpy()
+    steps = _Steps.of(used, ticks)
+    storage_ns = ticks["storage_ns"].to_numpy()
+    awake_ns = (ticks["gap_ns"] - ticks["sleep_ns"]).to_numpy() - storage_ns
     asleep = (ticks["slow"] & (ticks["cause"] == TickCause.SLEEP)).to_numpy()
     most_ns = SLOW * explained[0].budget_ns
     without = int((asleep | (awake_ns > most_ns)).sum())
+    allowed = without + _MOST_LATE * len(ticks)
     rows = []
     for name, model in classes.items():
-        read, saved = (_ratio(used[used["op"].isin(ops)], model) for ops in (("read",), ("write", "flush", "discard")))
-        both = _ratio(used, model) or 0.0
-        stored_ns = read_ns * (both if read is None else read) + saved_ns * (both if saved is None else saved)
+        stored_ns = storage_ns * steps.ratios(model, len(ticks))
         late = int((asleep | (awake_ns + stored_ns > most_ns)).sum())
-        allowed = without + _MOST_LATE * len(ticks)
         rows.append((float(stored_ns.sum()), Forecast(device=name, late=late, late_without=without, would_do=late <= allowed)))
     return tuple(row for _, row in sorted(rows, key=lambda pair: -pair[0]))
 
@@ -53,26 +54,53 @@ def _waited_for(requests: pd.DataFrame, explained: Sequence[Blame]) -> NDArray[n
     return waited
 
 
-def _waits_ns(ticks: pd.DataFrame, explained: Sequence[Blame]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns for each tick how long it waited for reads, and for all else that needs storage."""
-    parts = []
-    for at, own in enumerate(explained):
-        io = own.links[own.links["kind"] == TimeKind.IO]
-        parts.append(io.assign(window=at, is_read=io["op"].isin(READS)))
-    io = pd.concat(parts)
-    places = pd.MultiIndex.from_frame(ticks[["window", "tick"]])
-    sums = [
-        io[io["is_read"] == is_read].groupby(["window", "tick"])["ns"].sum().reindex(places, fill_value=0).to_numpy(np.int64)
-        for is_read in (True, False)
-    ]
-    return sums[0], sums[1]
+@dataclass(frozen=True)
+class _Steps:
+    """The requests of a disk, in steps that follow one another."""
 
+    requests: pd.DataFrame
+    counts: Integers
+    """Number of requests of each step."""
+    idle_ns: Integers
+    """Time before each step in which no request was under way."""
+    took_ns: Integers
+    """Time of each step in which no earlier one was under way."""
+    tick: Integers
+    """Row of the tick in which each step began, or -1 for none."""
 
-def _ratio(requests: pd.DataFrame, model: device.DeviceModel) -> float | None:
-    """Returns the time of some requests on a class, over the time that they took, or None if there are none."""
-    if requests.empty:
-        return None
-    ops = requests["op"].map(device.OPS.index)
-    arrived_ns, done_ns = device.simulate_closed(model, 1, ops, requests["sector"] * 512, requests["length"])
-    took_ns = int((requests["completed_ns"] - requests["issued_ns"]).sum())
-    return float((done_ns - arrived_ns).sum()) / max(took_ns, 1)
+    @classmethod
+    def of(cls, requests: pd.DataFrame, ticks: pd.DataFrame) -> "_Steps":
+        """Makes steps of requests in the order of their issue."""
+        begin_ns, end_ns = (requests[name].to_numpy(np.int64) for name in ("issued_ns", "completed_ns"))
+        firsts = [0]
+        until_ns = end_ns[0]
+        for row, (issued_ns, completed_ns) in enumerate(zip(begin_ns.tolist(), end_ns.tolist(), strict=True)):
+            if issued_ns >= until_ns:
+                firsts.append(row)
+                until_ns = completed_ns
+            until_ns = min(until_ns, completed_ns)
+        first = np.array(firsts)
+        over_ns = np.maximum.accumulate(np.maximum.reduceat(end_ns, first))
+        before_ns = np.append(0, over_ns[:-1])
+        took_ns = over_ns - np.maximum(begin_ns[first], before_ns)
+        idle_ns = np.append(0, np.maximum(begin_ns[first[1:]] - over_ns[:-1], 0))
+        order = np.argsort(ticks["start_ns"].to_numpy())
+        start_ns = ticks["start_ns"].to_numpy()[order]
+        at = np.searchsorted(start_ns, begin_ns[first], side="right") - 1
+        inside = (at >= 0) & (begin_ns[first] < (start_ns + ticks["gap_ns"].to_numpy()[order])[at])
+        return cls(requests, np.diff(np.append(first, len(requests))), idle_ns, took_ns, np.where(inside, order[at], -1))
+
+    def ratios(self, model: device.DeviceModel, ticks: int) -> NDArray[np.float64]:
+        """Returns for each tick the time that its steps take on a class of disk, over the time that they took.
+
+        A tick in which no step began has the ratio of all steps.
+        """
+        ops = self.requests["op"].map(device.OPS.index)
+        steps = device.Steps(stream=np.zeros_like(self.counts), due_ns=self.idle_ns, requests=self.counts)
+        columns = ops, self.requests["sector"] * 512, self.requests["length"]
+        issued_ns, completed_ns = device.simulate_streams(model, steps, *columns, is_closed=True)
+        there_ns, in_tick = completed_ns - issued_ns, self.tick >= 0
+        there, here = (np.bincount(self.tick[in_tick], weights=ns[in_tick], minlength=ticks) for ns in (there_ns, self.took_ns))
+        whole = there_ns.sum() / max(int(self.took_ns.sum()), 1)
+        ratios: NDArray[np.float64] = np.where(here > 0, there / np.maximum(here, 1), whole)
+        return ratios

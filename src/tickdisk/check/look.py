@@ -49,8 +49,8 @@ class Look:
     """Times in which other processes held locks on the server's files."""
     disk: Path | None = None
     """The disk of the server's files."""
-    blocks: list[tuple[Path, pd.DataFrame]] = field(default_factory=list)
-    """The traced disk and the table `blocks` of its requests, for each capture in which they could be traced."""
+    blocks: list[tuple[Path, trace.BlockRequests]] = field(default_factory=list)
+    """The traced disk and its requests, for each capture in which they could be traced."""
     others: list[Computed] = field(default_factory=list)
     """The processor time of other processes in each capture."""
 

@@ -66,12 +66,14 @@ def judge(
     needed = _needed(ticks, blames) if causes else None
     held = _held(seen.held, ticks) if causes else ()
     blocks = [requests for disk, requests in seen.blocks if disk == seen.disk]
-    traced = pd.concat(blocks) if blocks else None
+    traced = pd.concat([each.requests for each in blocks]) if blocks else None
     captured_s = sum(capture.captured_ns[1] - capture.captured_ns[0] for capture in seen.captures) / 1e9
     others, server_cores = others_of(seen.others, captured_s), _server_cores(seen)
     lacks = Counter[str]()
     for capture in seen.captures:
         lacks.update(capture.lacks)
+    if lost := sum(each.lost for each in blocks):
+        lacks[f"beginnings and ends of requests of {seen.disk}, from which classes of disks are forecast"] = lost
     return Verdict(
         server=found.title,
         kind="" if found.kind is None else found.kind.name,

@@ -114,7 +114,8 @@ class BlockTrace:
 def read_blocks(raw: bytes, finished: Finished) -> BlockRequests:
     """Reads what a trace of a block device has printed. The lines of several cores may be out of order by a little.
 
-    A completion belongs to the oldest request of the same operation and sector that has no completion yet.
+    A completion belongs to a request of the same operation and sector that has no completion yet: to one of its length if there
+    is one, and to the latest of these. An earlier one has lost its completion, because a sector is not written twice at once.
     """
     events = sorted(
         (int(ns) - finished.clock_offset_ns, kind == b"c", int(sector), int(length), flags.decode())
@@ -131,7 +132,8 @@ def read_blocks(raw: bytes, finished: Finished) -> BlockRequests:
         if not is_completion:
             waiting[key].append((ns, length))
         elif waiting[key]:
-            issued_ns, asked = waiting[key].pop(0)
+            alike = [at for at, (_, asked) in enumerate(waiting[key]) if asked == length]
+            issued_ns, asked = waiting[key].pop(alike[-1] if alike else -1)
             rows.append((op, sector, asked, issued_ns, ns))
         else:
             unpaired += 1
