@@ -298,6 +298,20 @@ def test_classes_of_disks_are_forecast_from_the_requests_of_the_disk() -> None:
     assert check.judge(SERVER, replace(look, blocks=[]), np.random.default_rng(1), classes=classes).forecasts == ()
 
 
+def test_the_error_of_forecasts_is_the_difference_of_the_late_parts_of_the_ticks(tmp_path: Path) -> None:
+    path = tmp_path / "forecasts.tsv"
+    head = "server\tcaptured_on\tforecast_for\tticks\tforecast_late\tmeasured_ticks\tmeasured_late\n"
+    path.write_text(f"{head}luanti\ta\tb\t100\t10\t200\t10\nluanti\tb\ta\t50\t0\t200\t2\n")
+    error = check.known_error(path)
+    assert (error.forecasts, error.mean, error.largest) == (2, pytest.approx(0.03), pytest.approx(0.05))
+    kept = check.known_error(Path("data/forecasts.tsv"))
+    assert kept.forecasts >= 20
+    assert kept.mean < kept.largest < 0.1
+    path.write_text("server\n")
+    with pytest.raises(TickdiskError, match=r"forecasts.tsv does not hold forecasts"):
+        check.known_error(path)
+
+
 def test_a_lock_that_another_process_holds_is_named_with_its_holder() -> None:
     """The thread sleeps for 200 ms between two tries to lock a file, as SQLite does, while a backup holds the lock."""
     late = [[("run", 5 * MS)]] * 30 + [[("run", 5 * MS), ("sleep", 200 * MS), ("run", 5 * MS)]]

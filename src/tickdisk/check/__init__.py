@@ -7,6 +7,7 @@
 from tickdisk.check.anonymise import anonymised
 from tickdisk.check.counters import counted
 from tickdisk.check.find import KINDS, FoundServer, ServerKind, find_servers, server_of
+from tickdisk.check.forecast import known_error
 from tickdisk.check.held import Held, LockWatch
 from tickdisk.check.influx import influx
 from tickdisk.check.look import Look, Now, Show, look
@@ -41,6 +42,7 @@ __all__ = [
     "find_servers",
     "influx",
     "judge",
+    "known_error",
     "look",
     "minutes",
     "obstacle",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from tickdisk import device
 from tickdisk.blame import SLOW, Blame, Integers
-from tickdisk.check.record import Forecast
-from tickdisk.foundation.waiting import TickCause
+from tickdisk.check.record import Forecast, ForecastError
+from tickdisk.foundation.errors import TickdiskError
 
 _MOST_LATE = 0.001
 """Share of the ticks that storage may make late on a class that would do."""
@@ -34,16 +35,31 @@ def forecasts(
     steps = _Steps.of(used, ticks)
     storage_ns = ticks["storage_ns"].to_numpy()
     awake_ns = (ticks["gap_ns"] - ticks["sleep_ns"]).to_numpy() - storage_ns
-    asleep = (ticks["slow"] & (ticks["cause"] == TickCause.SLEEP)).to_numpy()
     most_ns = SLOW * explained[0].budget_ns
-    without = int((asleep | (awake_ns > most_ns)).sum())
+    # Such a tick began late, or waited for something else, and no disk changes that.
+    stays = (ticks["slow"] & (ticks["gap_ns"] - ticks["sleep_ns"] <= most_ns)).to_numpy()
+    without = int((stays | (awake_ns > most_ns)).sum())
     allowed = without + _MOST_LATE * len(ticks)
     rows = []
     for name, model in classes.items():
         stored_ns = storage_ns * steps.ratios(model, len(ticks))
-        late = int((asleep | (awake_ns + stored_ns > most_ns)).sum())
+        late = int((stays | (awake_ns + stored_ns > most_ns)).sum())
         rows.append((float(stored_ns.sum()), Forecast(device=name, late=late, late_without=without, would_do=late <= allowed)))
     return tuple(row for _, row in sorted(rows, key=lambda pair: -pair[0]))
+
+
+def known_error(path: Path) -> ForecastError:
+    """Returns the error of the forecasts that a file holds beside what was measured, such as data/forecasts.tsv.
+
+    A row has the late ticks and all ticks of a forecast (`forecast_late`, `ticks`) and of the life on the disk that it was for
+    (`measured_late`, `measured_ticks`). Raises TickdiskError if the file lacks them.
+    """
+    try:
+        rows = pd.read_csv(path, sep="\t")
+        off = (rows["forecast_late"] / rows["ticks"] - rows["measured_late"] / rows["measured_ticks"]).abs()
+    except (OSError, ValueError, KeyError) as error:
+        raise TickdiskError(f"{path} does not hold forecasts: {error}; take the file of the project") from error
+    return ForecastError(forecasts=len(off), mean=float(off.mean()), largest=float(off.max()))
 
 
 def _waited_for(requests: pd.DataFrame, explained: Sequence[Blame]) -> NDArray[np.bool_]:

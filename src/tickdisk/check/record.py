@@ -137,6 +137,17 @@ class Forecast(Record):
     """Whether storage would make at most one of a thousand ticks late."""
 
 
+class ForecastError(Record):
+    """The error of forecasts in server lives on emulated disks, of which each was forecast from another one."""
+
+    forecasts: Annotated[int, Unit("forecasts")]
+    """The number of forecasts that were compared with what was measured."""
+    mean: float
+    """The mean difference between the forecast and the measured part of the ticks that was late, without its sign."""
+    largest: float
+    """The largest difference, without its sign."""
+
+
 class HeldFile(Record):
     """A file of the server whose lock another process held while ticks were late."""
 
@@ -259,6 +270,8 @@ class Verdict(Record):
     """The block device of the server's files, whose requests were traced. It is null if they were not."""
     forecasts: tuple[Forecast, ...]
     """The classes of disks, the slowest first. There are none if the requests of the disk are not known, or if nothing waited."""
+    forecast_error: ForecastError | None = None
+    """The error that such forecasts are known to have. It is null if there are none."""
     held: tuple[HeldFile, ...]
     """The files whose locks others held, the one with most late time first."""
     server_cores: float | None = None

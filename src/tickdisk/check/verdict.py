@@ -21,6 +21,7 @@ from tickdisk.check.record import (
     Advice,
     CheckedTicks,
     CheckedWait,
+    ForecastError,
     HeldFile,
     Instrument,
     LateTime,
@@ -48,8 +49,11 @@ def judge(
     rng: np.random.Generator,
     thread: str | None = None,
     classes: Mapping[str, device.DeviceModel] | None = None,
+    error: ForecastError | None = None,
 ) -> Verdict:
-    """Makes the verdict on a server from its captures. `classes` are the classes of disks for which ticks are forecast.
+    """Makes the verdict on a server from its captures.
+
+    `classes` are the classes of disks for which ticks are forecast, and `error` is the one that forecasts are known to have.
 
     The explained thread is `thread`, or the one that ticks in a server of its kind, or the busiest one with a loop. Raises
     TickdiskError if no wait of the process was captured, or of the thread that was named.
@@ -74,6 +78,7 @@ def judge(
         lacks.update(capture.lacks)
     if lost := sum(each.lost for each in blocks):
         lacks[f"beginnings and ends of requests of {seen.disk}, from which classes of disks are forecast"] = lost
+    rows = forecasts(ticks, blames, traced, classes or {}) if checked.are_told else ()
     return Verdict(
         server=found.title,
         kind="" if found.kind is None else found.kind.name,
@@ -90,7 +95,8 @@ def judge(
         moments=_moments(ticks, blames, seen.realtime_offset_ns) if checked.are_told else (),
         needed=needed,
         disk=None if traced is None else str(seen.disk),
-        forecasts=forecasts(ticks, blames, traced, classes or {}) if checked.are_told else (),
+        forecasts=rows,
+        forecast_error=error if rows else None,
         held=held,
         server_cores=server_cores,
         others=others,

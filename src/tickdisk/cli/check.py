@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tickdisk.cli.places import DEVICES, EXPLAINED, check_output, in_project
+from tickdisk.cli.places import DEVICES, EXPLAINED, FORECASTS, check_output, in_project
 from tickdisk.foundation.errors import TickdiskError
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def capture_of(
         seen = room.look(found, seconds, logs, show, thread)
     classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
     seen = room.anonymised(seen) if anonymise else seen
-    return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes), seen
+    error = room.known_error(in_project(FORECASTS))
+    return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes, error), seen
 
 
 def found_server(pid: int | None) -> "room.FoundServer":

@@ -10,6 +10,7 @@ from tickdisk.foundation.errors import TickdiskError
 PROJECT = Path(__file__).resolve().parents[3]
 _FSTAB, _MOUNTS = Path("/etc/fstab"), Path("/proc/self/mounts")
 DEVICES = Path("data/devices.yaml")
+FORECASTS = Path("data/forecasts.tsv")
 EXPLAINED = Path("workflow/paper/explained.html.j2")
 """Template of a page that explains ticks."""
 _RESULTS = Path("results")
