@@ -204,6 +204,26 @@ def test_a_window_that_is_too_short_is_left_out_and_said() -> None:
     assert (verdict.ticks.are_told, verdict.lacks) == (True, ("window 2, which shows too little of the thread",))
 
 
+@pytest.mark.parametrize("edge", ["begin", "end"])
+@pytest.mark.parametrize("is_late", [True, False], ids=["late", "idle"])
+def test_a_tick_that_the_capture_cuts_is_late_if_the_thread_did_not_sleep(edge: str, is_late: bool) -> None:
+    """The capture begins or ends in a tick of three seconds, which computes and reads, or while the thread has nothing to do."""
+    long = [("run", 10 * MS), *[("read", MAP, 0), ("run", 5 * MS)] * 60] if is_late else [("run", 5 * MS), ("sleep", 3000 * MS)]
+    quiet = QUIET[:80]
+    look = seen([*quiet, long, *quiet], read_ns=40 * MS)
+    whole = look.captures[0]
+    middle_ns = whole.captured_ns[0] + 80 * 50 * MS + 1500 * MS
+    span = (whole.captured_ns[0], middle_ns) if edge == "end" else (middle_ns, whole.captured_ns[1])
+    waits = whole.waits[(whole.waits["start_ns"] < span[1]) & (whole.waits["start_ns"] >= span[0])]
+    waits = waits.assign(end_ns=waits["end_ns"].clip(upper=span[1]))
+    verdict = judged(replace(look, captures=[replace(whole, waits=waits.reset_index(drop=True), captured_ns=span)]))
+    assert verdict.ticks is not None
+    assert verdict.ticks.late == (1 if is_late else 0)
+    if is_late:
+        assert verdict.cause is TickCause.STORAGE
+        assert verdict.late_ms == pytest.approx(1450, abs=60)
+
+
 def test_a_process_without_a_loop_has_no_ticks_and_no_late_time() -> None:
     rng = np.random.default_rng(3)
     program = [op for length in rng.integers(1, 400, 60) for op in (("run", MS), ("sync", MAP), ("sleep", int(length) * MS))]

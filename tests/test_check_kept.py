@@ -11,7 +11,7 @@ from kept_run import unpack
 from tickdisk import check
 from tickdisk.blame import CaptureEvidence, load_evidence
 from tickdisk.check import FoundServer, Look
-from tickdisk.check.verdict import _explained
+from tickdisk.check.explain import explained_of
 from tickdisk.manifest import read_manifest
 
 
@@ -32,7 +32,7 @@ def test_late_ticks_of_the_kept_run_are_found_without_its_probes(
         pid = int(own.requests["process"].mode().iloc[0])
         kind = next(kind for kind in check.KINDS if kind.name == server)
         looked = Look([replace(bare, parks=False, readers=None)], [], 0)
-        [blamed], _ = _explained(looked.captures, FoundServer(pid, server, server, (), kind), None)
+        [blamed], _ = explained_of(looked.captures, FoundServer(pid, server, server, (), kind), None)
         slow = blamed.ticks[blamed.ticks["slow"] & (blamed.ticks["start_ns"] >= starts_ns[0])]
         told = [(begin, begin + gap) for begin, gap in slow[["start_ns", "gap_ns"]].itertuples(index=False)]
         counted[0] += len(late)

@@ -106,8 +106,10 @@ def test_saves_on_a_slow_disk_are_named_with_thread_files_and_sum(
     first = found["waits"][0]
     assert (first["thread"], first["op"], len(first["files"])) == ("Server thread", "sync", 27)
     saves = first["count"] / 27
-    assert saves == round(saves) >= 2
-    assert max(27 * flush_ms, 500 if stalls else 0) * saves <= first["total_ms"] <= found["late_ms"] + 75 * saves
+    if stalls is None:
+        assert saves == round(saves) >= 2
+    assert 27 * flush_ms * saves <= first["total_ms"] <= found["late_ms"] + 75 * (saves + 1)
+    assert first["total_ms"] >= (500 if stalls else 0)
     assert found["storage_late_ms"] > 0.7 * found["late_ms"]
     assert found["price"]["captured_s"] > found["price"]["free_s"] > 3
     assert not home.name.startswith("tickdisk-"), "the server is where it was before"

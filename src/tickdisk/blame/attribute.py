@@ -157,9 +157,10 @@ def _recognised(
 
 
 def _waits_of(evidence: CaptureEvidence, thread: int) -> pd.DataFrame:
-    """Returns the waits of a thread while it existed, in the order of time."""
+    """Returns the waits of a thread while it existed that the capture saw to their end, in the order of time."""
     waits = evidence.waits
-    return waits[(waits["thread"] == thread) & (waits["kind"] != TimeKind.ABSENT)].sort_values("start_ns")
+    has_ended = waits["end_ns"] < evidence.captured_ns[1]
+    return waits[(waits["thread"] == thread) & (waits["kind"] != TimeKind.ABSENT) & has_ended].sort_values("start_ns")
 
 
 def _gaps(evidence: CaptureEvidence, seen_ns: tuple[int, int]) -> tuple[Integers, Integers, Integers]:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from tickdisk import blame as blames_room
 from tickdisk import device
-from tickdisk.blame import READS, SAVES, SLOW, Blame, CaptureEvidence
+from tickdisk.blame import READS, SAVES, SLOW, Blame
+from tickdisk.check.explain import explained_of
 from tickdisk.check.find import FoundServer
 from tickdisk.check.forecast import forecasts
 from tickdisk.check.held import Held
@@ -58,7 +59,7 @@ def judge(
     The explained thread is `thread`, or the one that ticks in a server of its kind, or the busiest one with a loop. Raises
     TickdiskError if no wait of the process was captured, or of the thread that was named.
     """
-    blames, left_out = _explained(seen.captures, found, thread)
+    blames, left_out = explained_of(seen.captures, found, thread)
     if not blames:
         reasons = "; ".join(seen.cut) or "check it again while players are on it"
         raise TickdiskError(f"{found.title} did nothing while it was captured; {reasons}")
@@ -107,47 +108,7 @@ def judge(
 
 def explained(found: FoundServer, seen: Look, thread: str | None = None) -> list[Blame]:
     """Returns the captures on which `judge` bases its verdict, explained."""
-    return _explained(seen.captures, found, thread)[0]
-
-
-def _explained(captures: Sequence[CaptureEvidence], found: FoundServer, thread: str | None) -> tuple[list[Blame], list[str]]:
-    """Returns the captures with the same thread explained, and words for those that are left out.
-
-    If some captures have ticks, the others are left out. The budget of a tick is that of the server's kind, or a shorter one.
-    """
-    whole = [capture for capture in captures if len(capture.waits)]
-    kind = found.kind
-    if thread is None and kind is not None:
-        names = sorted({name for capture in whole for name in capture.waits["thread_name"].unique()})
-        thread = next((name for own in kind.tick_threads for name in names if name.startswith(own)), None)
-    known_ns = None if kind is None else round(kind.tick_ms * 1e6)
-    explained: list[Blame] = []
-    for capture in whole:
-        pacer = None if kind is None else kind.pacer(found.pid, _busiest_first(capture.waits))
-        try:
-            own = blames_room.attribute(capture, thread=thread, period_ns=known_ns, pacer=pacer)
-        except TickdiskError:
-            if len(whole) == 1:
-                raise
-            continue
-        thread = own.thread_name
-        explained.append(own)
-    if any(own.evidence.ticks is not None for own in explained):
-        explained = [own for own in explained if own.evidence.ticks is not None]
-        if known_ns is not None:
-            explained = [
-                blames_room.attribute(own.evidence, budget_ns=min(known_ns, own.budget_ns or known_ns), thread=thread)
-                for own in explained
-            ]
-    used = {own.evidence.name for own in explained}
-    return explained, [f"{each.name}, which shows too little of the thread" for each in captures if each.name not in used]
-
-
-def _busiest_first(waits: pd.DataFrame) -> dict[int, str]:
-    """Returns the names of threads by their numbers, those with most waits first, each with its most used name."""
-    counted = waits.groupby(["thread", "thread_name"]).size().sort_values()
-    names = {int(thread): str(name) for thread, name in counted.index.tolist()}
-    return dict(reversed(names.items()))
+    return explained_of(seen.captures, found, thread)[0]
 
 
 def _ticks(ticks: pd.DataFrame, explained: Sequence[Blame], *, are_told: bool) -> CheckedTicks:
