@@ -11,7 +11,7 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test check test-cluster test-guest setup doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
+.PHONY: help paper test check test-cluster test-guest setup operator doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
@@ -29,6 +29,9 @@ check: ## check what changed since the last success: lint, types, and the tests 
 
 setup: ## install what is missing, build what changed
 	@$(PYTHON) envs/setup.py
+
+operator: ## install only what `tickdisk check`, `watch`, `capture`, `blame` and `replay` need beside a running server
+	@$(PYTHON) envs/setup.py --operator
 
 doctor: setup ## say what this machine can do, and what to install for the rest
 	@$(WITH_PATH) tickdisk doctor
@@ -76,6 +79,7 @@ bench-checkpoint: setup ## measure checkpoint recovery: updates per second in th
 
 lock: setup ## renew the versions in the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header envs/operator.in -c envs/requirements.txt -o envs/operator.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/validator.in -o envs/validator.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/go.in -o envs/go.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/java.in -o envs/java.txt

@@ -1,6 +1,7 @@
 # ruff: noqa: INP001
 """`make setup`: installs what is missing and builds what changed; standard library only, one line a step.
 
+With `--operator` it installs only what `tickdisk check` and the other commands for a running server need.
 A step runs again only when the lists, lock files or sources that it depends on have changed. Packages are installed while the
 programs that need none of them are built.
 The output of every command is in `build/logs/`.
@@ -37,7 +38,9 @@ JAVA_TARGET = BUILD / "jre"
 VALIDATOR_TARGET = BUILD / "validator"
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 UNUSED = ("rfc3987-syntax", "lark")
-COMMANDS = ("tickdisk", "snakemake", "papermill", "jupyter")
+OPERATOR = "operator"
+FOR_OPERATOR = f"--{OPERATOR}" in sys.argv
+COMMANDS = ("tickdisk",) if FOR_OPERATOR else ("tickdisk", "snakemake", "papermill", "jupyter")
 # A package's service must not start: a second game server would disturb every measurement on this machine.
 APT = """
 export DEBIAN_FRONTEND=noninteractive
@@ -80,7 +83,7 @@ def package_lists(text: str) -> tuple[list[str], list[list[str]]]:
 
 
 def packages_for(purpose: str, text: str) -> list[str]:
-    """Returns the packages that only one of `PURPOSES` needs."""
+    """Returns the packages that one of `PURPOSES` needs beside the others, or those that an operator needs alone."""
     return [name for words in _package_lines(text) if words[0] == f"{purpose}:" for name in words[1:]]
 
 
@@ -123,6 +126,8 @@ def system() -> str:
     """Installs the system packages that are missing, and Rust when no toolchain is new enough."""
     text = (ENVS / "system-packages.txt").read_text()
     names, rust_sets = package_lists(text)
+    if FOR_OPERATOR:
+        names, rust_sets = packages_for(OPERATOR, text), [words[:2] for words in rust_sets]
     if not shutil.which("dpkg-query"):
         return "not Debian or Ubuntu, so not checked; needed are " + " ".join(names) + " and Rust"
     installed = set(output("dpkg-query", "-W", "-f", "${Package}:${db:Status-Status}\n").split())
@@ -169,16 +174,28 @@ def environment() -> str:
 
 def python() -> str:
     """Installs the locked requirements into the virtual environment."""
-    lock = ENVS / "requirements.txt"
-    wanted = f"{files_digest(ENVS, [lock.name])} without {UNUSED}"
+    wanted = f"{files_digest(ENVS, ['requirements.txt'])} without {UNUSED}"
     if stamps().get("python") == wanted:
         return "requirements.txt is installed"
-    pip("python", "-r", lock)
+    if FOR_OPERATOR:
+        return operator_packages()
+    pip("python", "-r", ENVS / "requirements.txt")
     # An option of jsonschema that nobody here asks for (checks of IRIs): every process that reads a notebook or draws a figure
     # would build its grammar first, which takes 2.4 s.
     run("python", [VENV / "bin/python", "-m", "pip", "uninstall", "--quiet", "--yes", *UNUSED], "run `make setup` again")
     stamp("python", wanted)
     return f"requirements.txt installed into {VENV.name}"
+
+
+def operator_packages() -> str:
+    """Installs the part of the locked requirements that the commands for a running server need."""
+    lock = ENVS / "operator.txt"
+    wanted = files_digest(ENVS, [lock.name])
+    if stamps().get(OPERATOR) == wanted:
+        return f"{lock.name} is installed"
+    pip("python", "-r", lock)
+    stamp(OPERATOR, wanted)
+    return f"{lock.name} installed into {VENV.name}"
 
 
 def validator() -> str:
@@ -360,7 +377,7 @@ def toolchains() -> str:
 
 def commands() -> str:
     """Makes plain `snakemake`, `papermill` and `tickdisk` work in this folder, and writes the PATH that `make` uses."""
-    places = [VENV / "bin", rust_folder(), go_folder()]
+    places = [VENV / "bin", rust_folder(), None if FOR_OPERATOR else go_folder()]
     text = ":".join(dict.fromkeys(str(place) for place in places if place)) + "\n"
     if not PATH_FILE.exists() or PATH_FILE.read_text() != text:
         PATH_FILE.write_text(text)
@@ -380,7 +397,7 @@ def commands() -> str:
                 place.chmod(0o755)
     if others or not shutil.which(COMMANDS[0], path=path):
         return f"`. .venv/bin/activate` once per shell{': it goes before ' + ', '.join(others) if others else ''}"
-    return f"{', '.join(COMMANDS)} run the project's own from its folder"
+    return f"{', '.join(COMMANDS)} {'runs' if FOR_OPERATOR else 'run'} the project's own from its folder"
 
 
 Step = tuple[str, Callable[[], str]]
@@ -397,6 +414,11 @@ LANES: tuple[tuple[tuple[Step, ...], ...], ...] = (
     ((("toolchains", toolchains), ("commands", commands)),),
 )
 """Groups of lanes, one group after another. Lanes of a group run side by side, and the steps of a lane one after another."""
+OPERATOR_LANES: tuple[tuple[tuple[Step, ...], ...], ...] = (
+    ((("system packages", system), ("Python environment", environment)),),
+    ((("Python packages", python), ("native", functools.partial(program, "native"))),),
+    ((("commands", commands),),),
+)
 
 
 def run_lane(steps: Sequence[Step], has_failed: threading.Event) -> None:
@@ -423,7 +445,7 @@ def main() -> int:
     has_failed = threading.Event()
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for lanes in LANES:
+        for lanes in OPERATOR_LANES if FOR_OPERATOR else LANES:
             with ThreadPoolExecutor(len(lanes)) as pool:
                 list(pool.map(functools.partial(run_lane, has_failed=has_failed), lanes))
     return 1 if has_failed.is_set() else 0
