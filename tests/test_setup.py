@@ -89,13 +89,13 @@ def test_lanes_run_side_by_side_and_end_with_the_first_failure(
 def test_every_system_package_has_a_reason(setup: ModuleType) -> None:
     text = (ENVS / "system-packages.txt").read_text()
     entries = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    assert all(re.fullmatch(r"((rust|test|cluster):)?[a-z0-9.+ -]+ # \S.*", line) for line in entries)
+    assert all(re.fullmatch(r"((rust|test|cluster|operator):)?[a-z0-9.+ -]+ # \S.*", line) for line in entries)
     required, rust = setup.package_lists(text)
     assert required == sorted(set(required))
     assert all(words[0].startswith("cargo") and words[1].startswith("rustc") and len(words) == 4 for words in rust)
 
 
-@pytest.mark.parametrize("name", ["requirements", "validator", "go"])
+@pytest.mark.parametrize("name", ["requirements", "operator", "validator", "go"])
 def test_requirements_are_locked_with_hashes_and_without_addresses(name: str) -> None:
     lock = (ENVS / f"{name}.txt").read_text()
     pins = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]
