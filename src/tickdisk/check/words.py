@@ -175,8 +175,8 @@ def _of_forecasts(verdict: Verdict) -> Iterator[str]:
     others = f"; {rows[0].late_without:,} have other causes" if rows[0].late_without else ""
     yield f"{found}. Late ticks of {verdict.ticks.count:,}, by forecast: {words}{others}."
     if (error := verdict.forecast_error) is not None:
-        off = f"{percent(round(error.mean, 3))} of the ticks at the mean, and by {percent(round(error.largest, 3))} at most"
-        yield f"In {error.forecasts} tests with known ends such a forecast was off by {off}."
+        mean, largest = percent(round(error.mean, 3)), percent(round(error.largest, 3))
+        yield f"In {error.forecasts} tests such a forecast was off by {mean} of all ticks on average, and by {largest} at most."
 
 
 def _of_needed(verdict: Verdict) -> Iterator[str]:
