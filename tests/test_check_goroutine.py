@@ -96,9 +96,13 @@ def test_a_goroutine_is_explained_over_all_its_threads(seed: int, pieces: list[s
                 story.give_way()
         story.event("done")
         story.park(TimeKind.SLEEP, 5, 40)
-    own = evidence(*story.waits)
+    # Each thread also waits before, because threads that are not in the table belong to another process.
+    own = evidence(*[(thread, "go", -2, -1, "sleep") for thread in (1, 2, 3, WAKER)], *story.waits)
     waits = own.waits.assign(waker=own.waits["waker"].astype("Int64"), waker_name=own.waits["waker_name"].astype(object))
-    events = pd.DataFrame(story.events, columns=["event", "at_ns", "thread", "goroutine"])
+    # Another process runs the same program, and its goroutine has done more work, perhaps at the same place in its memory.
+    other = [(name, at_ns, thread + 100, goroutine) for name, at_ns, thread, _ in story.events for goroutine in (77, 88, 88)]
+    columns = ["event", "at_ns", "thread", "goroutine"]
+    events = pd.DataFrame(story.events + other, columns=columns).sort_values("at_ns", kind="stable")
     made = blame.with_goroutine(replace(own, waits=waits), events, NAME, 50 * MS)
     found = blame.attribute(made).ticks
     assert found["start_ns"].tolist() == ticks[:-1]
@@ -106,6 +110,23 @@ def test_a_goroutine_is_explained_over_all_its_threads(seed: int, pieces: list[s
     for kind in (TimeKind.IO, TimeKind.RUN_QUEUE, TimeKind.RUNNING, TimeKind.SLEEP):
         assert found[f"{kind}_ns"].sum() == pytest.approx(told[kind], abs=1000), kind
     assert found["lock_storage_ns"].sum() == pytest.approx(told[TimeKind.LOCK], abs=1000)
+
+
+def test_a_goroutine_that_is_parked_at_the_end_of_a_capture_is_not_late_and_ticks_outside_do_not_count() -> None:
+    """It ticks at 30, 80 and 130 ms, and once before the capture and once after it. Then the server ends."""
+    rows = []
+    for at in range(-20, 181, 50):
+        rows += [("on", at * MS, 1, 77), ("run", at * MS, 1, 77), ("tick", at * MS, 1, 77)]
+        rows += [("done", (at + 5) * MS, 1, 77), ("park", (at + 6) * MS, 1, 77), ("ready", (at + 49) * MS, 1, 77)]
+    events = pd.DataFrame(rows[:-1], columns=["event", "at_ns", "thread", "goroutine"])
+    waits = [(1, "go", (at + 6) * MS, (at + 50) * MS, "sleep") for at in range(-20, 181, 50)]
+    own = replace(evidence(*waits), captured_ns=(0, 170 * MS))
+    made = blame.with_goroutine(own, events, NAME, 50 * MS)
+    assert made.ticks is not None
+    assert made.ticks["start_ns"].tolist() == [30 * MS, 80 * MS, 130 * MS]
+    assert made.waits.loc[made.waits["thread_name"] == NAME, "end_ns"].max() == 170 * MS
+    last = made.waits[made.waits["thread_name"] == NAME].iloc[-1]
+    assert (last["kind"], last["start_ns"]) == ("sleep", 136 * MS)
 
 
 def test_events_of_several_cores_are_read_in_the_order_of_time() -> None:

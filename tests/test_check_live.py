@@ -147,6 +147,9 @@ def test_a_goroutine_that_moves_between_threads_is_explained(tmp_path: Path) -> 
     with device.up(slow, size_bytes=64 << 20, floor_ns=0, logs=tmp_path) as disk, started(program, disk.mount_point) as pid:
         lines, found = verdict(pid, tmp_path)
     assert found["thread"] == "world goroutine"
+    assert trace.has_symbols(program)
+    subprocess.run([*build[:2], "-ldflags=-s", *build[2:]], cwd=GOROUTINE, env={**os.environ, "PATH": path}, check=True)
+    assert not trace.has_symbols(program)
     turns = found["seconds"] / (40 * 0.05 + 0.2)
     causes = {late["cause"]: late for late in found["causes"]}
     computing = sum(causes[name]["ticks"] for name in ("cpu", "run_queue") if name in causes)

@@ -50,6 +50,8 @@ class Blame:
     """Times in which the thread waited for storage, itself or behind locks."""
     uncaptured: int
     """Number of ticks that are not in `ticks` because they began before the capture or ended after it."""
+    thread: int
+    """Number of the thread that is explained."""
     contradictions: int
     """Number of waits of any thread that overlapped its previous wait, and were cut. There are none unless events were lost."""
 
@@ -118,6 +120,7 @@ def attribute(
         links,
         Intervals.of_rows(io),
         int((~captured).sum()),
+        int(lanes.threads[lane]),
         lanes.contradictions,
     )
 

@@ -37,12 +37,15 @@ def with_goroutine(evidence: CaptureEvidence, events: pd.DataFrame, name: str, b
     `events` has the columns of `trace.read_goroutines`, and `budget_ns` is the time in ns from one tick to the next if both are
     on time. The evidence is returned as it is if no goroutine ticks in it.
     """
+    # Another process may run the same program.
+    events = events[events["thread"].isin(evidence.waits["thread"])]
     work = events[events["event"] == GoroutineEvent.RUN]["goroutine"].value_counts()
     own = events[events["goroutine"] == (work.index[0] if len(work) else NONE)]
     starts_ns = own.loc[own["event"] == GoroutineEvent.TICK, "at_ns"].to_numpy(np.int64)
+    starts_ns = starts_ns[(starts_ns >= evidence.captured_ns[0]) & (starts_ns <= evidence.captured_ns[1])]
     if not starts_ns.size:
         return evidence
-    times = _times(own)
+    times = _times(own, evidence.captured_ns)
     ticks = pd.DataFrame({"tick": np.arange(1, starts_ns.size + 1), "start_ns": starts_ns})
     ticks["end_ns"] = pd.array([pd.NA] * len(ticks), dtype="Int64")
     on = [each for each in times if each.kind is None]
@@ -58,8 +61,8 @@ def with_goroutine(evidence: CaptureEvidence, events: pd.DataFrame, name: str, b
     )
 
 
-def _times(events: pd.DataFrame) -> list[_Time]:
-    """Returns the times of a goroutine from its events, in the order of time."""
+def _times(events: pd.DataFrame, captured_ns: tuple[int, int]) -> list[_Time]:
+    """Returns the times of a goroutine from its events, in the order of time, as far as they were captured."""
     life = _Life()
     for event, at_ns, thread in events[["event", "at_ns", "thread"]].itertuples(index=False):
         match event:
@@ -76,7 +79,10 @@ def _times(events: pd.DataFrame) -> list[_Time]:
             case _:
                 life.stay(at_ns, thread)
                 life.works = {GoroutineEvent.RUN: True, GoroutineEvent.DONE: False}.get(event, life.works)
-    return life.times
+    life.end(captured_ns[1])
+    first_ns, last_ns = captured_ns
+    clipped = [replace(each, start_ns=max(each.start_ns, first_ns), end_ns=min(each.end_ns, last_ns)) for each in life.times]
+    return [each for each in clipped if each.end_ns > each.start_ns]
 
 
 @dataclass
@@ -101,13 +107,22 @@ class _Life:
 
     def return_to(self, at_ns: int, thread: int) -> None:
         """It gets a thread, after it waited for others, or for a thread."""
+        self.wait_until(at_ns)
+        self.stay(at_ns, thread)
+
+    def end(self, at_ns: int) -> None:
+        """Nothing is known of it any more."""
+        self.wait_until(at_ns)
+        self.leave(at_ns)
+
+    def wait_until(self, at_ns: int) -> None:
+        """Its wait is over."""
         if self.parked_ns is not None:
             kind, waker = (TimeKind.LOCK, self.waker) if self.works else (TimeKind.SLEEP, NONE)
             self.times.append(_Time(self.parked_ns, at_ns if self.ready_ns is None else self.ready_ns, waker, kind))
         if self.ready_ns is not None:
             self.times.append(_Time(self.ready_ns, at_ns, NONE, TimeKind.RUN_QUEUE))
         self.parked_ns = self.ready_ns = None
-        self.stay(at_ns, thread)
 
     def stay(self, at_ns: int, thread: int) -> None:
         """It has this thread. If it had another one, it was not seen how it left that one."""
@@ -125,7 +140,7 @@ def _on_threads(waits: pd.DataFrame, times: list[_Time], name: str) -> pd.DataFr
     time, wait = lanes.overlapping(lanes.lane_of(thread), start_ns, end_ns)
     met = lanes.lane_of(thread)[time] != NONE
     time, wait = time[met], wait[met]
-    own = waits.iloc[lanes.rows[wait]].copy()
+    own: pd.DataFrame = waits.iloc[lanes.rows[wait]].copy()
     has_left = (lanes.end_ns[wait] > end_ns[time]) & own["kind"].isin(_IDLE).to_numpy()
     own["start_ns"] = np.maximum(lanes.start_ns[wait], start_ns[time])
     own["end_ns"] = np.minimum(lanes.end_ns[wait], end_ns[time])
@@ -135,7 +150,7 @@ def _on_threads(waits: pd.DataFrame, times: list[_Time], name: str) -> pd.DataFr
 
 def _off_threads(waits: pd.DataFrame, times: list[_Time], name: str) -> pd.DataFrame:
     """Returns the waits of the goroutine while it has no thread."""
-    off = [each for each in times if each.kind is not None and each.end_ns > each.start_ns]
+    off = [each for each in times if each.kind is not None]
     start_ns, end_ns, waker = _columns(off)
     names = waits.drop_duplicates("thread", keep="last").set_index("thread")["thread_name"]
     is_known = waker != NONE

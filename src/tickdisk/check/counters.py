@@ -23,6 +23,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
         raise TickdiskError(f"process {found.pid} does not run; start it first")
     thread, name = ticking_thread(found, named)
     rests = Rests.of(found)
+    is_told = found.has_tick_thread or named is not None
     before, used_ns, began_s = _bytes(found.pid), processor_ns(found.pid) or 0, time.monotonic()
     last_ns, after = used_ns, before
     pressed_us = pressure_us()
@@ -34,9 +35,10 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
             break
         last_ns, after = now_ns, _bytes(found.pid)
         if not rests.look_at(found.pid, thread):  # The thread has ended, and the process goes on.
-            thread, name = ticking_thread(found, named)
+            thread, name = ticking_thread(found)
         try:
-            show(Now(ran_s, seconds, Phase.FREE, (last_ns - used_ns) / 1e9 / max(ran_s, PERIOD_S), rests))
+            cores = (last_ns - used_ns) / 1e9 / max(ran_s, PERIOD_S)
+            show(Now(ran_s, seconds, Phase.COUNTED, cores, rests if is_told else None))
         except KeyboardInterrupt:
             cut = ("the rest of the check, which Ctrl-C ended",)
             break
@@ -44,7 +46,7 @@ def counted(found: FoundServer, seconds: float, show: Callable[[Now], None], lac
     ran_s = time.monotonic() - began_s
     rests.end(time.monotonic())
     counters = Counters(
-        late=len(rests.late_ms),
+        late=len(rests.late_ms) if is_told else None,
         longest_ms=rests.longest_ms,
         waiting_share=rests.stored / max(rests.looks, 1),
         cores=(last_ns - used_ns) / 1e9 / ran_s,

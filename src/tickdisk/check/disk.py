@@ -64,7 +64,9 @@ def _disk(number: int) -> Path | None:
 
 
 @contextmanager
-def traced(disk: Path | None, folder: Path, logs: Path, found: list[tuple[Path, trace.BlockRequests]]) -> Iterator[None]:
+def traced(
+    disk: Path | None, folder: Path, logs: Path, found: list[tuple[Path, trace.BlockRequests]]
+) -> Iterator[trace.BlockTrace | None]:
     """Traces a disk during the block, and adds it to `found` with its requests.
 
     Nothing is added if there is no disk, or if its requests cannot be traced, because a check goes on without them.
@@ -74,11 +76,11 @@ def traced(disk: Path | None, folder: Path, logs: Path, found: list[tuple[Path, 
     except (TickdiskError, OSError):
         running = None
     if disk is None or running is None:
-        yield
+        yield None
         return
     try:
-        yield
+        yield running
+    finally:  # Ctrl-C keeps what was traced.
         with suppress(TickdiskError, OSError):
             found.append((disk, running.stop()))
-    finally:
         running.kill()

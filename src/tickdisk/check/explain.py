@@ -28,18 +28,21 @@ def explained_of(captures: Sequence[CaptureEvidence], found: FoundServer, thread
     for capture in whole:
         pacer = None if kind is None else kind.pacer(found.pid, _busiest_first(capture.waits))
         try:
-            own = blames_room.attribute(capture, thread=thread, period_ns=known_ns, pacer=pacer)
+            own = blames_room.attribute(
+                capture, thread=thread if capture.ticks is None else None, period_ns=known_ns, pacer=pacer
+            )
         except TickdiskError:
             if len(whole) == 1:
                 raise
             continue
-        thread = own.thread_name
+        if capture.ticks is None:
+            thread = own.thread_name
         explained.append(own)
     if any(own.evidence.ticks is not None for own in explained):
         explained = [own for own in explained if own.evidence.ticks is not None]
         if known_ns is not None:
             explained = [
-                blames_room.attribute(own.evidence, budget_ns=min(known_ns, own.budget_ns or known_ns), thread=thread)
+                blames_room.attribute(own.evidence, budget_ns=min(known_ns, own.budget_ns or known_ns), thread=own.thread_name)
                 for own in explained
             ]
         explained = [_with_cut_ticks(own) for own in explained]
@@ -56,7 +59,7 @@ def _with_cut_ticks(own: Blame) -> Blame:
     if ticks is None or budget_ns is None:
         return own
     waits = evidence.waits
-    seen_ns = waits.loc[(waits["thread_name"] == own.thread_name) & (waits["kind"] != TimeKind.ABSENT), "start_ns"]
+    seen_ns = waits.loc[(waits["thread"] == own.thread) & (waits["kind"] != TimeKind.ABSENT), "start_ns"]
     first_ns, last_ns = int(ticks["start_ns"].min()), int(ticks["start_ns"].max())
     edges = [
         edge_ns

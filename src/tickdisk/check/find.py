@@ -85,6 +85,11 @@ class FoundServer:
     """None for a process that the user named and that is no server of a known kind."""
 
     @property
+    def has_tick_thread(self) -> bool:
+        """Whether the server is of a kind that ticks on a thread of its own, as far as is known."""
+        return self.kind is None or bool(self.kind.tick_threads)
+
+    @property
     def title(self) -> str:
         """The process in a few words."""
         return f"{self.program if self.kind is None else self.kind.title} (process {self.pid})"

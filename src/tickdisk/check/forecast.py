@@ -48,14 +48,17 @@ def forecasts(
     return tuple(row for _, row in sorted(rows, key=lambda pair: -pair[0]))
 
 
-def known_error(path: Path) -> ForecastError:
+def known_error(path: Path, kind: str) -> ForecastError:
     """Returns the error of the forecasts that a file holds beside what was measured, such as data/forecasts.tsv.
+
+    They are those for servers of this kind, or all if there are none.
 
     A row has the late ticks and all ticks of a forecast (`forecast_late`, `ticks`) and of the life on the disk that it was for
     (`measured_late`, `measured_ticks`). Raises TickdiskError if the file lacks them.
     """
     try:
         rows = pd.read_csv(path, sep="\t")
+        rows = own if len(own := rows[rows["server"] == kind]) else rows
         off = (rows["forecast_late"] / rows["ticks"] - rows["measured_late"] / rows["measured_ticks"]).abs()
     except (OSError, ValueError, KeyError) as error:
         raise TickdiskError(f"{path} does not hold forecasts: {error}; take the file of the project") from error

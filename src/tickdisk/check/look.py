@@ -1,7 +1,7 @@
 """Looks at a running server: it is captured in some windows, and left alone before, between and after them."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from tickdisk import server, trace
-from tickdisk.blame import CaptureEvidence, with_goroutine
+from tickdisk.blame import CaptureEvidence
 from tickdisk.check.disk import disk_of, disk_of_requests, traced
 from tickdisk.check.find import FoundServer, ServerKind, ticking_thread
+from tickdisk.check.goroutines import followed
 from tickdisk.check.held import Held, LockWatch
 from tickdisk.check.others import Computed, computed_since, processes
 from tickdisk.check.pauses import pauses_of
@@ -27,8 +28,6 @@ _SHORTEST_S = 20.0
 """A shorter check is one capture without pauses, whose price is not measured."""
 _LOOKS = 5
 """After so many looks at the thread that ticks, the check also looks at the locks and at the room in memory."""
-_GOROUTINE = "world goroutine"
-_NO_SYMBOLS = "its ticks, because its program has no table of functions; `go build` makes one, and `go run` does not"
 _RESERVE_BYTES = 64 << 20
 """Room in memory that is left for other programs and for what the instrument writes at its end."""
 _MOST_BYTES = 1 << 30
@@ -94,7 +93,7 @@ def look(found: FoundServer, seconds: float, logs: Path, show: Show, named: str 
         try:
             _leave_alone(watch, free_s)
             for number in range(windows):
-                with _captured(watch, number, logs, seen, found.kind):
+                with _captured(watch, number, logs, seen, None if named is not None else found.kind):
                     watch.wait(capture_s, seen)
                 _leave_alone(watch, free_s)
         except KeyboardInterrupt:
@@ -131,9 +130,9 @@ class _Watch:
     folder: Path | None = None
     _looks: int = 0
 
-    def begin(self, phase: Phase, tool: int | None = None, folder: Path | None = None) -> None:
+    def begin(self, phase: Phase, tools: Sequence[int] = (), folder: Path | None = None) -> None:
         self.phase, self.folder = phase, folder
-        self.meter.now(phase, tool)
+        self.meter.now(phase, tools)
 
     def wait(self, seconds: float, seen: Look | None = None) -> None:
         """Waits, while the display is kept up to date. A capture ends early if it has no room left."""
@@ -183,11 +182,12 @@ def _captured(watch: _Watch, number: int, logs: Path, seen: Look, kind: ServerKi
     with (
         memory.guarded_folder() as fast,
         clock.Sampler() as clocks,
-        traced(seen.disk, fast, logs, seen.blocks),
-        _goroutines(watch.process.pid, kind, fast, logs, seen) as goroutines,
+        traced(seen.disk, fast, logs, seen.blocks) as blocks,
+        followed(watch.process.pid, kind, fast, logs, seen.cut) as goroutines,
         trace.start("bpftrace", target=watch.process.pid, folder=fast, logs=logs) as recording,
     ):
-        watch.begin(Phase.CAPTURED, recording.pid, fast)
+        tools = [recording, *(tool for tool in (blocks, goroutines.running) if tool is not None)]
+        watch.begin(Phase.CAPTURED, [tool.pid for tool in tools], fast)
         before = processes()
         try:
             yield
@@ -197,31 +197,9 @@ def _captured(watch: _Watch, number: int, logs: Path, seen: Look, kind: ServerKi
             raw = recording.stop(lambda: False)
             samples = pd.concat([clocks.table(), pd.DataFrame([clock.sample()])])
             parsed = trace.parse(raw, samples, classify=server.classify)
-            evidence = _evidence(f"window {number + 1}", parsed)
-            if goroutines is not None and kind is not None:
-                evidence = with_goroutine(evidence, goroutines.stop(), _GOROUTINE, round(kind.tick_ms * 1e6))
-            seen.captures.append(evidence)
+            seen.captures.append(goroutines.explained(_evidence(f"window {number + 1}", parsed)))
             # It was guessed from the open files until now.
             seen.disk = disk_of_requests(watch.process.pid, parsed.requests) or seen.disk
-
-
-@contextmanager
-def _goroutines(pid: int, kind: ServerKind | None, folder: Path, logs: Path, seen: Look) -> Iterator[trace.GoroutineTrace | None]:
-    """Traces the goroutine that ticks during the block, if the server has one and its program tells its functions."""
-    if kind is None or kind.works_by is None:
-        yield None
-        return
-    try:
-        running = trace.GoroutineTrace(pid, kind.works_by, folder / "goroutines.txt", logs)
-    except TickdiskError:
-        if _NO_SYMBOLS not in seen.cut:
-            seen.cut.append(_NO_SYMBOLS)
-        yield None
-        return
-    try:
-        yield running
-    finally:
-        running.kill()
 
 
 def _evidence(name: str, parsed: trace.ParsedCapture) -> CaptureEvidence:

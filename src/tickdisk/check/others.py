@@ -30,7 +30,10 @@ def processes() -> dict[int, ProcessState]:
 
 
 def computed_since(before: Mapping[int, ProcessState], server: int) -> list[Computed]:
-    """Returns the processor time of each process since an earlier time, without the server, this process and its children."""
+    """Returns the processor time of each process since an earlier time, with that of its children that have ended meanwhile.
+
+    The server, this process and its children are left out.
+    """
     after = processes()
     ours = {server, os.getpid()}
     while more := {pid for pid, state in after.items() if state.parent in ours - {server} and pid not in ours}:
@@ -38,7 +41,8 @@ def computed_since(before: Mapping[int, ProcessState], server: int) -> list[Comp
     rows = []
     for pid, state in after.items():
         then = before.get(pid)
-        used = state.used - (then.used if then is not None and then.started == state.started else 0)
+        used = state.used + state.waited
+        used -= then.used + then.waited if then is not None and then.started == state.started else 0
         if pid not in ours and used > 0:
             rows.append(Computed(pid, _name(pid), used / _CLOCK_TICKS))
     return rows

@@ -32,6 +32,8 @@ class Phase(StrEnum):
     CAPTURED = "captured"
     BETWEEN = "between"
     """The instrument starts or ends."""
+    COUNTED = "counted"
+    """The kernel's counters are read, because nothing can capture."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class _At:
     server: Mapping[int, int]
     """Processor time of each thread in ns, by its number, or of the whole process, by 0."""
     tool: int
-    tool_pid: int | None
+    tools: tuple[int, ...]
+    """Numbers of the processes of the instrument, whose processor time `tool` is, in clock ticks."""
 
     def server_ns(self, before: "_At") -> int:
         """Returns the processor time of the server since an earlier time. The last time of ended threads is left out."""
@@ -65,7 +68,7 @@ class Meter:
     def __init__(self, pid: int) -> None:
         self.intervals: list[Interval] = []
         self._pid, self._phase = pid, Phase.BETWEEN
-        self._tool: int | None = None
+        self._tools: tuple[int, ...] = ()
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._is_exact = len(_processor_ns_of_threads(pid)) <= _MOST_THREADS
@@ -80,11 +83,11 @@ class Meter:
         self._ended.set()
         self._thread.join()
 
-    def now(self, phase: Phase, tool: int | None = None) -> None:
-        """Says what the check does from now on, and which process is the instrument."""
+    def now(self, phase: Phase, tools: Sequence[int] = ()) -> None:
+        """Says what the check does from now on, and which processes are the instrument."""
         with self._lock:
             self._step()
-            self._phase, self._tool = phase, tool
+            self._phase, self._tools = phase, tuple(tools)
             self._before = self._read()
 
     def _run(self) -> None:
@@ -96,16 +99,16 @@ class Meter:
         after, before = self._read(), self._before
         if after is not None and before is not None and after.ns > before.ns:
             seconds = (after.ns - before.ns) / 1e9
-            tool = (after.tool - before.tool) / _CLOCK_TICKS if after.tool_pid == before.tool_pid else 0.0
+            tool = (after.tool - before.tool) / _CLOCK_TICKS if after.tools == before.tools else 0.0
             self.intervals.append(Interval(self._phase, seconds, after.server_ns(before) / 1e9, tool))
         self._before = after
 
     def _read(self) -> _At | None:
         server = _processor_ns_of_threads(self._pid) if self._is_exact else {0: processor_ns(self._pid) or 0}
-        tool = None if self._tool is None else state_of(self._tool)
+        tools = [state for pid in self._tools if (state := state_of(pid)) is not None]
         if not any(server.values()):
             return None
-        return _At(time.monotonic_ns(), server, 0 if tool is None else tool.used, self._tool)
+        return _At(time.monotonic_ns(), server, sum(state.used for state in tools), tuple(state.pid for state in tools))
 
 
 def processor_ns(pid: int) -> int | None:

@@ -194,9 +194,9 @@ class Price(Record):
 class Counters(Record):
     """The counters of the kernel, where nothing could capture."""
 
-    late: Annotated[int, Unit("times")]
+    late: Annotated[int, Unit("times")] | None
     """The number of times at which the thread did not rest for over one and a half budgets. It seems to rest while it waits for
-    other threads."""
+    other threads. It is null for a server whose ticks have no thread of their own."""
     longest_ms: float
     """The longest time without a rest."""
     waiting_share: float

@@ -12,6 +12,8 @@ PERIOD_S = 0.02
 """Time in s from one look to the next."""
 _LATE_BUDGETS, _BUDGET_MS = 1.5, 50.0
 _STORED, _RUNS = "D", "R"
+_UNSEEN_S = 0.2
+"""Time in s without a look after which nothing is known of the thread."""
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Rests:
     """Looks at which it had a core, or waited for one."""
     _before: tuple[str, int] | None = None
     _since_s: float | None = None
+    _last_s: float | None = None
 
     @classmethod
     def of(cls, found: FoundServer) -> Self:
@@ -53,6 +56,10 @@ class Rests:
 
         It did not rest between two looks if it left its core only to wait for a disk, or not at all.
         """
+        if self._last_s is not None and at_s - self._last_s > _UNSEEN_S:
+            self.end(self._last_s + PERIOD_S)
+            self._before = None
+        self._last_s = at_s
         self.looks += 1
         self.stored += state == _STORED
         self.ran += state == _RUNS

@@ -40,6 +40,8 @@ _IN_TIME = 0.99
 """Share of the ticks that storage made late and that are in time on a disk as fast as the needed one."""
 _CAUSES = {cause.value: cause for cause in TickCause}
 _SYNC = "sync"
+_LEAST_CORES = 0.2
+"""Processor time of the other threads of a server, in cores, from which they can be in the way."""
 _MUCH = 0.2
 """Part of the late time from which a cause is worth a piece of advice."""
 
@@ -227,7 +229,7 @@ def _server_cores(seen: Look) -> float | None:
 def _is_own(ticks: pd.DataFrame, server_cores: float | None, others: Sequence[OtherProgram]) -> bool:
     """Returns whether the threads of the server that do not tick computed more than all other programs that are listed."""
     ticking_cores = float(ticks["running_ns"].sum() / ticks["gap_ns"].sum())
-    return server_cores is not None and server_cores - ticking_cores > sum(other.cores for other in others)
+    return server_cores is not None and server_cores - ticking_cores > max(_LEAST_CORES, sum(other.cores for other in others))
 
 
 def _requests(io: pd.DataFrame) -> int:

@@ -46,13 +46,17 @@ def _minute(found: FoundServer, goes_on: Callable[[], bool], disk: Path | None, 
     """Looks at a server for up to so many seconds, or returns None if it ended at once."""
     thread, _ = ticking_thread(found)
     rests = Rests.of(found)
+
+    def late() -> int:
+        return len(rests.late_ms) if found.has_tick_thread else 0
+
     began_s, unix_s = time.monotonic(), time.time()
     used_ns, pressed_us, served = processor_ns(found.pid), pressure_us(), _served(disk)
     if used_ns is None:
         return None
     last_ns = used_ns
     for number in count():
-        if time.monotonic() - began_s >= seconds or len(rests.late_ms) >= LEAST_LATE:
+        if time.monotonic() - began_s >= seconds or late() >= LEAST_LATE:
             break
         if number % _LOOKS == 0:
             if not goes_on():
@@ -67,7 +71,7 @@ def _minute(found: FoundServer, goes_on: Callable[[], bool], disk: Path | None, 
     return Minute(
         unix_s=unix_s,
         seconds=ran_s,
-        late=len(rests.late_ms),
+        late=late(),
         longest_ms=rests.longest_ms,
         waiting_share=rests.stored / max(rests.looks, 1),
         cores=(last_ns - used_ns) / 1e9 / ran_s,

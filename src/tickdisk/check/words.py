@@ -19,7 +19,7 @@ _WORDS = {
     Advice.FASTER_READS: "A disk that reads faster helps.",
     Advice.MORE_MEMORY: "More memory for the page cache helps: the server reads files from the disk again.",
     Advice.COMPUTING: "The server needs a faster core, or less to compute: fewer entities, plugins or chunks at a time.",
-    Advice.CORES: "Other programs take the cores that the server needs. Move them, or give the server cores of its own.",
+    Advice.CORES: "The server needs a core when it has none. Give it cores of its own, or move other programs away.",
     Advice.OWN_THREADS: "Other threads of the server compute on the cores that the ticks need. Give the server more cores.",
     Advice.LOCKS: "Threads of the server wait for each other. Look at what the thread does that holds the lock.",
     Advice.HELD_FILE: "Run the other program, such as a backup, when nobody plays, or let it read a copy of the file.",

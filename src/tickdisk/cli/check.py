@@ -91,7 +91,7 @@ def capture_of(
         seen = room.look(found, seconds, logs, show, thread)
     classes = {model.name: model for model in device.load_devices(in_project(DEVICES)).values() if model.sizing_class}
     seen = room.anonymised(seen) if anonymise else seen
-    error = room.known_error(in_project(FORECASTS))
+    error = room.known_error(in_project(FORECASTS), "" if found.kind is None else found.kind.name)
     return room.judge(found, seen, named_generator(_SEED, "check"), thread, classes, error), seen
 
 
@@ -122,6 +122,7 @@ def _display() -> "Iterator[room.Show]":
         room.Phase.FREE: "left alone, for comparison",
         room.Phase.CAPTURED: "captured",
         room.Phase.BETWEEN: "the capture begins or ends",
+        room.Phase.COUNTED: "the counters are read",
     }
 
     told, shown_s = 0, 0.0

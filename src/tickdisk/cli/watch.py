@@ -48,6 +48,8 @@ def watch(
     if reason is not None:
         print(f"late ticks are counted and not checked, because bpftrace cannot capture: {reason}")
     print(f"{found.title} is watched for {hours:g} hours; the minutes are in {output / _MINUTES}, and Ctrl-C ends it", flush=True)
+    if not found.has_tick_thread:
+        print(f"late ticks of {found.title} are not seen, because no thread of it ticks; use `tickdisk check`")
     pressed: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
 

@@ -10,7 +10,7 @@ captures requests only, and pauses the process at each one.
 from tickdisk.trace.blocks import BlockRequests, BlockTrace
 from tickdisk.trace.bpftrace import unavailable
 from tickdisk.trace.cgroup import Cgroup, remove_abandoned
-from tickdisk.trace.goroutines import GoroutineEvent, GoroutineTrace, WorkFunctions, read_goroutines
+from tickdisk.trace.goroutines import GoroutineEvent, GoroutineTrace, WorkFunctions, has_symbols, read_goroutines
 from tickdisk.trace.launch import Command
 from tickdisk.trace.micro import micro_cost
 from tickdisk.trace.output import Output
@@ -33,6 +33,7 @@ __all__ = [
     "Target",
     "Tool",
     "WorkFunctions",
+    "has_symbols",
     "is_raw_capture",
     "micro_cost",
     "parse",

@@ -6,6 +6,7 @@ has the current goroutine, and RAX the first argument (Go's internal ABI). No pr
 """
 
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -56,6 +57,10 @@ _RUNTIME = {
     "runtime.execute": (GoroutineEvent.ON, "ax"),
 }
 """For each probed function of the runtime its event, and the register that has the goroutine."""
+_ELF_HEAD = struct.Struct("<16sHHIQQQIHHHHHH")
+"""The head of a program in ELF for 64 bits, see elf(5)."""
+_SYMTAB = 2
+"""Type of the section of an ELF file that has its symbols."""
 _EVENT = re.compile(rb"^(tick|run|done|park|ready|yield|on) (\d+) (\d+) (\d+)$", re.MULTILINE)
 
 
@@ -81,10 +86,13 @@ class GoroutineTrace:
         """Kills bpftrace, if it has not ended already."""
         self._process.kill()
 
-    def stop(self) -> pd.DataFrame:
-        """Waits until all events up to now are written, ends bpftrace, and returns the events, as `read_goroutines` does."""
+    def stop(self) -> tuple[pd.DataFrame, int]:
+        """Waits until all events up to now are written, and ends bpftrace.
+
+        The events are returned as `read_goroutines` does, with the number of those that bpftrace lost.
+        """
         finished = self._process.stop()
-        return read_goroutines(self._raw.read_bytes(), finished)
+        return read_goroutines(self._raw.read_bytes(), finished), finished.lost_printed
 
 
 def read_goroutines(raw: bytes, finished: Finished) -> pd.DataFrame:
@@ -99,6 +107,19 @@ def read_goroutines(raw: bytes, finished: Finished) -> pd.DataFrame:
     ]
     events = pd.DataFrame(rows, columns=["event", "at_ns", "thread", "goroutine"])
     return events.sort_values("at_ns", kind="stable", ignore_index=True)
+
+
+def has_symbols(program: Path) -> bool:
+    """Returns whether a program in ELF has a table of symbols, which a linker may leave out."""
+    try:
+        with program.open("rb") as file:
+            head = file.read(_ELF_HEAD.size)
+            *_, offset, _, _, _, _, size, count, _ = _ELF_HEAD.unpack(head)
+            file.seek(offset)
+            sections = file.read(size * count)
+    except (OSError, struct.error):
+        return False
+    return any(struct.unpack_from("<I", sections, at + 4)[0] == _SYMTAB for at in range(0, len(sections) - 7, size))
 
 
 def _script(pid: int, functions: WorkFunctions) -> str:
