@@ -15,11 +15,11 @@ from tickdisk.check.explain import explained_of
 from tickdisk.manifest import read_manifest
 
 
-@pytest.mark.parametrize(("server", "found", "false"), [("luanti", 0.9, 1), ("minestom", 0.6, 1)], ids=["luanti", "minestom"])
+@pytest.mark.parametrize(("server", "found", "false"), [("luanti", 0.9, 1), ("minestom", 1.0, 1)], ids=["luanti", "minestom"])
 def test_late_ticks_of_the_kept_run_are_found_without_its_probes(
     server: str, found: float, false: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The probes told the ticks. One of the three late ticks of Minestom began before the first rest that was captured."""
+    """The probes told the ticks. One of the three late ticks of Minestom was under way when the capture began."""
     counted = [0, 0, 0]
     for own in captured_of(server, tmp_path_factory):
         ticks = own.ticks
@@ -33,7 +33,8 @@ def test_late_ticks_of_the_kept_run_are_found_without_its_probes(
         kind = next(kind for kind in check.KINDS if kind.name == server)
         looked = Look([replace(bare, parks=False, readers=None)], [], 0)
         [blamed], _ = explained_of(looked.captures, FoundServer(pid, server, server, (), kind), None)
-        slow = blamed.ticks[blamed.ticks["slow"] & (blamed.ticks["start_ns"] >= starts_ns[0])]
+        ticks = blamed.ticks
+        slow = ticks[ticks["slow"] & (ticks["start_ns"] + ticks["gap_ns"] > starts_ns[0])]
         told = [(begin, begin + gap) for begin, gap in slow[["start_ns", "gap_ns"]].itertuples(index=False)]
         counted[0] += len(late)
         counted[1] += sum(any(alike(one, other) for other in told) for one in late)

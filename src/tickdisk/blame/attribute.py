@@ -67,6 +67,7 @@ def attribute(
     thread: str | None = None,
     period_ns: int | None = None,
     pacer: int | None = None,
+    finds_loop: bool = True,
 ) -> Blame:
     """Finds for every tick how its gap was spent, and which kind of waiting or computing made it late.
 
@@ -88,6 +89,9 @@ def attribute(
     pacer
         Number of the thread at whose pace the thread ticks, as Luanti's `Server` does at that of the main thread, or that wakes
         it for each tick, as Minestom's scheduler does.
+    finds_loop
+        Whether the turns of a loop stand for ticks that the evidence lacks. A thread of a runtime can run a loop that is none of
+        the program's.
 
     Raises
     ------
@@ -97,7 +101,7 @@ def attribute(
     thread = evidence.thread if thread is None else thread
     lanes = ThreadWaits(evidence.waits)
     lane, name = _explained_thread(lanes, evidence, thread)
-    if evidence.ticks is None:
+    if evidence.ticks is None and finds_loop:
         evidence = _recognised(evidence, int(lanes.threads[lane]), lanes.seen_ns(lane), period_ns, pacer)
     budget_ns = evidence.budget_ns if budget_ns is None else budget_ns
     tick, start_ns, end_ns = _gaps(evidence, lanes.seen_ns(lane))

@@ -24,12 +24,17 @@ def explained_of(captures: Sequence[CaptureEvidence], found: FoundServer, thread
         names = sorted({name for capture in whole for name in capture.waits["thread_name"].unique()})
         thread = next((name for own in kind.tick_threads for name in names if name.startswith(own)), None)
     known_ns = None if kind is None else round(kind.tick_ms * 1e6)
+    finds_loop = found.has_tick_thread or thread is not None
     explained: list[Blame] = []
     for capture in whole:
         pacer = None if kind is None else kind.pacer(found.pid, _busiest_first(capture.waits))
         try:
             own = blames_room.attribute(
-                capture, thread=thread if capture.ticks is None else None, period_ns=known_ns, pacer=pacer
+                capture,
+                thread=thread if capture.ticks is None else None,
+                period_ns=known_ns,
+                pacer=pacer,
+                finds_loop=finds_loop,
             )
         except TickdiskError:
             if len(whole) == 1:
