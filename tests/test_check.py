@@ -181,6 +181,19 @@ def test_a_server_that_is_too_slow_in_every_tick_keeps_the_budget_of_its_kind() 
     assert verdict.cause is TickCause.CPU
 
 
+def test_a_server_with_another_period_has_that_budget() -> None:
+    """An unknown program ticks every 200 ms. Every third tick takes 350 ms, which would also be a loop of its own."""
+    bodies = [[("run", (350 if number % 3 == 0 else 5) * MS)] for number in range(90)]
+    machine = Simulated({"game": ticking(*bodies, budget_ns=200 * MS)}, cores=2)
+    evidence = replace(machine.evidence(), ticks=None, device=None, extents=None)
+    verdict = judged(replace(seen(QUIET), captures=[evidence]), OTHER.with_period(200))
+    assert verdict.ticks is not None
+    assert (verdict.ticks.are_told, verdict.ticks.budget_ms) == (True, 200)
+    assert verdict.ticks.late == pytest.approx(30, abs=1)
+    assert (verdict.server, verdict.kind) == ("java (process 12)", "")
+    assert SERVER.with_period(25).kind == replace(SERVER.kind, tick_ms=25)  # type: ignore[type-var]
+
+
 def test_a_loop_that_is_often_late_is_recognised() -> None:
     rng = np.random.default_rng(4)
     verdict = judged(seen([[("run", (100 if rng.random() < 0.3 else 2) * MS)] for _ in range(300)]))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tickdisk.foundation.errors import TickdiskError
@@ -87,7 +87,12 @@ class FoundServer:
     @property
     def has_tick_thread(self) -> bool:
         """Whether the server is of a kind that ticks on a thread of its own, as far as is known."""
-        return self.kind is None or bool(self.kind.tick_threads)
+        return self.kind is None or self.kind.works_by is None
+
+    def with_period(self, tick_ms: float) -> "FoundServer":
+        """Returns the same server with another time between two ticks that are on time."""
+        kind = ServerKind("", self.program, (), (), tick_ms, ()) if self.kind is None else replace(self.kind, tick_ms=tick_ms)
+        return replace(self, kind=kind)
 
     @property
     def title(self) -> str:

@@ -36,6 +36,10 @@ def check(
     thread: Annotated[
         str | None, typer.Option(help="Name of the thread that ticks. By default, it is found by its name or by its loop.")
     ] = None,
+    period: Annotated[
+        float | None,
+        typer.Option(help="Time in ms from one tick to the next, if the server is told another one.", min=12, max=1000),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="HTML page to write, with the same words and with figures.")] = None,
     as_influx: Annotated[
         bool, typer.Option("--influx", help="Print lines of InfluxDB's protocol for Telegraf instead of the screen.")
@@ -55,6 +59,7 @@ def check(
     from tickdisk import check as room
 
     found = found_server(pid)
+    found = found if period is None else found.with_period(period)
     print(f"{found.title}{', port ' if found.ports else ''}{' and '.join(found.ports)}: {found.command[:100]}", file=sys.stderr)
     seen: room.Look | None = None
     with _display() as show:
