@@ -145,7 +145,7 @@ def test_a_goroutine_that_moves_between_threads_is_explained(tmp_path: Path) -> 
     subprocess.run(build, cwd=GOROUTINE, env={**os.environ, "PATH": path}, check=True, capture_output=True, timeout=LIMIT_S)
     slow = device.DeviceModel(name="slow", read_latency_ns=0, write_latency_ns=0, flush_latency_ns=50_000_000)
     with device.up(slow, size_bytes=64 << 20, floor_ns=0, logs=tmp_path) as disk, started(program, disk.mount_point) as pid:
-        lines, found = verdict(pid, tmp_path)
+        lines, found = verdict(pid, tmp_path, 12)
     assert found["thread"] == "world goroutine"
     assert trace.has_symbols(program)
     subprocess.run([*build[:2], "-ldflags=-s", *build[2:]], cwd=GOROUTINE, env={**os.environ, "PATH": path}, check=True)
@@ -381,7 +381,7 @@ def test_a_forecast_for_another_disk_is_what_is_seen_there(tmp_path: Path) -> No
     for name, model in classes.items():
         with device.up(model, size_bytes=64 << 20, floor_ns=0, logs=tmp_path) as disk, server(disk.mount_point, files=3) as pid:
             with memory.folder() as logs:
-                seen = check.look(pid, 40, logs, lambda _: None)
+                seen = check.look(check.server_of(pid), 40, logs, lambda _: None)
             late[name] = check.judge(check.server_of(pid), seen, np.random.default_rng(1), classes=classes)
     told = {row.device: row for row in late["slow"].forecasts}
     ticks = {name: own.ticks for name, own in late.items()}
