@@ -140,6 +140,7 @@ def test_computing_is_not_blamed_on_the_disk_and_a_check_that_is_killed_leaves_n
 def test_a_goroutine_that_moves_between_threads_is_explained(tmp_path: Path) -> None:
     """It computes for 150 ms in one tick of forty, and in another one needs a lock behind which a file is synced for 100 ms."""
     program = tmp_path / "dragonfly"
+    (tmp_path / "stripped").mkdir()
     path = f"{Path('build/path').read_text().strip()}:{os.environ['PATH']}"
     build = ["go", "build", "-o", program, "."]
     subprocess.run(build, cwd=GOROUTINE, env={**os.environ, "PATH": path}, check=True, capture_output=True, timeout=LIMIT_S)
@@ -150,6 +151,10 @@ def test_a_goroutine_that_moves_between_threads_is_explained(tmp_path: Path) -> 
     assert trace.has_symbols(program)
     subprocess.run([*build[:2], "-ldflags=-s", *build[2:]], cwd=GOROUTINE, env={**os.environ, "PATH": path}, check=True)
     assert not trace.has_symbols(program)
+    with started(program, tmp_path) as pid:
+        lines, stripped = verdict(pid, tmp_path / "stripped", 3)
+    assert lines[0].startswith("NO TICKS FOUND ")
+    assert any("`go build` makes one, and `go run` does not" in lack for lack in stripped["lacks"])
     turns = found["seconds"] / (40 * 0.05 + 0.2)
     causes = {late["cause"]: late for late in found["causes"]}
     computing = sum(causes[name]["ticks"] for name in ("cpu", "run_queue") if name in causes)

@@ -20,6 +20,8 @@ class Followed:
 
     lacks: list[str]
     """Things that are not seen, each with its reason. It grows."""
+    names_functions: bool = False
+    """Whether the program has a table of functions."""
     budget_ns: int = 0
     running: trace.GoroutineTrace | None = None
 
@@ -30,11 +32,18 @@ class Followed:
         try:
             events, lost = self.running.stop()
         except (TickdiskError, OSError) as error:
-            self.lack(f"its ticks, because {error}")
+            self.lack_ticks(error)
             return evidence
         if lost:
             self.lack(f"{lost:,} events of the goroutine that ticks, so that ticks can be missing")
-        return with_goroutine(evidence, events, _NAME, self.budget_ns)
+        explained = with_goroutine(evidence, events, _NAME, self.budget_ns)
+        if explained.ticks is None:  # bpftrace leaves out functions that it does not find.
+            self.lack_ticks("no goroutine called the function that ticks")
+        return explained
+
+    def lack_ticks(self, reason: object) -> None:
+        """Adds that ticks are not seen. The reason counts only if the program names its functions."""
+        self.lack(f"its ticks, because {reason if self.names_functions else _NO_SYMBOLS}")
 
     def lack(self, words: str) -> None:
         """Adds a thing that is not seen, once."""
@@ -47,12 +56,11 @@ def followed(pid: int, kind: ServerKind | None, folder: Path, logs: Path, lacks:
     """Traces the goroutine that ticks during the block, if the server has one and its program tells its functions."""
     own = Followed(lacks)
     if kind is not None and kind.works_by is not None:
-        own.budget_ns = round(kind.tick_ms * 1e6)
+        own.names_functions, own.budget_ns = trace.has_symbols(Path(f"/proc/{pid}/exe")), round(kind.tick_ms * 1e6)
         try:
             own.running = trace.GoroutineTrace(pid, kind.works_by, folder / "goroutines.txt", logs)
         except (TickdiskError, OSError) as error:
-            program = Path(f"/proc/{pid}/exe")
-            own.lack(f"its ticks, because {error if trace.has_symbols(program) else _NO_SYMBOLS}")
+            own.lack_ticks(error)
     try:
         yield own
     finally:
