@@ -16,6 +16,7 @@ from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experimen
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
+from tickdisk.experiment.load import LOAD, Load
 from tickdisk.experiment.operations import OPERATIONS
 from tickdisk.experiment.players import PLAYERS
 from tickdisk.experiment.predictions import CAPTURED, PREDICTIONS
@@ -25,7 +26,19 @@ from tickdisk.experiment.twin import REAL, TWIN, TWIN_ARM, WRONG, Twin
 
 EXPERIMENTS: Mapping[str, Experiment[Any]] = {
     entry.name: entry
-    for entry in (SWITCHBACK, OPERATIONS, PLAYERS, JOIN_BURST, INSIDE_TICK, ACCESSES, CAPTURE_COST, CHANGES, PREDICTIONS, TWIN)
+    for entry in (
+        SWITCHBACK,
+        OPERATIONS,
+        PLAYERS,
+        JOIN_BURST,
+        INSIDE_TICK,
+        ACCESSES,
+        CAPTURE_COST,
+        CHANGES,
+        PREDICTIONS,
+        TWIN,
+        LOAD,
+    )
 }
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (
@@ -47,6 +60,7 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     CHANGES,
     PREDICTIONS,
     TWIN,
+    LOAD,
 )
 STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIES}
 """All studies by name, in the order in which the page shows them."""
@@ -64,6 +78,7 @@ __all__ = [
     "EXPERIMENTS",
     "INSIDE_TICK",
     "JOIN_BURST",
+    "LOAD",
     "NETCODE",
     "OPERATIONS",
     "OTHER_SERVERS",
@@ -90,6 +105,7 @@ __all__ = [
     "Epoch",
     "Experiment",
     "Injection",
+    "Load",
     "Need",
     "PlannedLife",
     "StudyEntry",

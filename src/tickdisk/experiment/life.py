@@ -27,6 +27,9 @@ class Epoch:
     """Time in the trace from which the epoch is analysed. The time before it is left for the change to settle."""
     end_s: float
     """Time in the trace at which the epoch ends."""
+    players: Annotated[int | None, Field(exclude_if=lambda players: players is None)] = None
+    """Number of players in the game in the steady part of the epoch, if the epochs of the life differ in it. Those that are
+    missing join at the start of the epoch, and the key is absent otherwise."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,11 @@ class PlannedLife:
     """For each of these power cuts the share of unflushed pages that survives. The key is absent without power cuts."""
     save_period_s: Annotated[float | None, Unit("s"), Field(exclude_if=lambda period_s: period_s is None)] = None
     """Time between two periodic saves, if the life has one of its own. Otherwise the design has it, and the key is absent."""
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether the number of players goes up from epoch to epoch."""
+        return self.epochs[0].players is not None
 
 
 def epochs_of(order: Sequence[str], start_s: float, *, length_s: float, cut_s: float) -> tuple[Epoch, ...]:

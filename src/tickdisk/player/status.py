@@ -1,11 +1,18 @@
 """The status that the clients write at their end: how the actions ended, and how well the clients kept their schedule."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from tickdisk.foundation.record import Record, Unit, read
+
+_ALLOWED_SHARE = 0.01
+"""Share of late timers above which the 99th percentile is above the limit."""
+_ENOUGH = 100
+"""Number of timers below which the 99th percentile cannot be estimated, so that one late timer is too many."""
+_S = 1_000_000_000
 
 
 class ActionCounts(Record):
@@ -101,6 +108,23 @@ class ClientStatus(Record):
     """Counts of the traffic."""
     first_refusal: str | None = Field(default=None, exclude_if=lambda refusal: refusal is None)
     """The first reason with which the server refused a player. It is absent if none was refused."""
+
+    def saturation(self, started_ns: int, windows: Sequence[tuple[int, int]] | None = None) -> str | None:
+        """Returns in words that the clients were saturated, which means too slow for their own schedule, or None if they were not.
+
+        They are saturated if more than 1 % of their timers fired later than the limit, or if a single one of fewer than 100 did.
+        `windows` has the beginning and the end of each time that counts, in ns of CLOCK_MONOTONIC, and is None if all of the
+        trace counts. A second belongs to the window in which its middle lies. The trace began at `started_ns`.
+        """
+        seconds = [
+            second
+            for second in self.lag_seconds
+            if windows is None or any(begin <= started_ns + second.second * _S + _S // 2 < end for begin, end in windows)
+        ]
+        samples, over = sum(second.samples for second in seconds), sum(second.over for second in seconds)
+        if over <= (_ALLOWED_SHARE * samples if samples >= _ENOUGH else 0):
+            return None
+        return f"client saturated: {over} of {samples} of its timers fired more than {self.max_lag_ms:g} ms late"
 
 
 def read_status(path: Path) -> ClientStatus:

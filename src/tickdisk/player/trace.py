@@ -60,13 +60,15 @@ def roam(
     edit_period_s: float,
     ping_period_s: float,
     join_period_s: float = 0.25,
+    joins_s: Sequence[float] | None = None,
 ) -> list[Event]:
     """Makes a trace in which players join one after another and then roam until they all leave at `seconds`.
 
     Each player walks to and fro. It teleports to places that no player has been to, so that their terrain is stored but not
     loaded. There it places a block again and again, and digs it half a second later or before it goes. It also pings. The phases
     of these periods, which are those of one player, are drawn from the seed. Player N begins at `places[N]`, and teleports use
-    the places after those. Raises TickdiskError if the world has too few places, or if a period is not positive.
+    the places after those. `joins_s` has the times in s at which players join, if they do not follow each other by
+    `join_period_s`. Raises TickdiskError if the world has too few places, or if a period is not positive.
     """
     events, visits = rounds(
         places,
@@ -76,6 +78,7 @@ def roam(
         teleport_period_s=teleport_period_s,
         ping_period_s=ping_period_s,
         join_period_s=join_period_s,
+        joins_s=joins_s,
     )
     for visit in visits:
         dues = every(visit.rng, edit_period_s, visit.stays[0].start_ns + _S, ns_of(seconds))
@@ -112,6 +115,7 @@ def rounds(
     teleport_period_s: float,
     ping_period_s: float,
     join_period_s: float,
+    joins_s: Sequence[float] | None = None,
     beside_nodes: int = 0,
 ) -> tuple[list[Event], list[Visit]]:
     """Makes a trace in which players join, walk, teleport, ping and leave as in `roam`, and returns it with the stays of each.
@@ -121,7 +125,8 @@ def rounds(
     """
     end_ns = ns_of(seconds)
     rngs = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(players)]
-    joins = [Event(ns_of(join_period_s * number), player_name(number), "join") for number in range(players)]
+    due_s = joins_s or [join_period_s * number for number in range(players)]
+    joins = [Event(ns_of(at_s), player_name(number), "join") for number, at_s in enumerate(due_s)]
     events = [*joins, *(Event(end_ns, join.player, "leave") for join in joins)]
     moves: list[Event] = []
     for join, rng in zip(joins, rngs, strict=True):

@@ -35,6 +35,8 @@ def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: WorldFact
     design, places, seconds = cell.resolved.design, world.places, life.seconds + TAIL_S
     if life.players is not None:
         design = {**design, "players": life.players}
+    if life.in_steps:
+        design = {**design, **_steps(life, design["join_period_s"])}
     burns = _burns(life, design, seconds)
     if burns:  # The player that keeps the processor busy has a place of its own.
         places = (*places[: design["players"]], *places[design["players"] + 1 :])
@@ -43,6 +45,18 @@ def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: WorldFact
     if life.epochs[0].start_s > 0:
         markers.append(_marker(0, life.epochs[0].start_s - TAIL_S))
     return LifeTrace(player.write_trace(path, [*acts.events, *burns, *markers]), tuple(acts.phases))
+
+
+def _steps(life: PlannedLife, join_period_s: float) -> dict[str, Any]:
+    """Returns the number of players of a life in which it goes up from epoch to epoch, and the times in s of their joins.
+
+    The players of the first epoch join at the start of the trace.
+    """
+    joins_s: list[float] = []
+    for epoch in life.epochs:
+        first_s = epoch.start_s if joins_s else 0.0
+        joins_s += [first_s + join_period_s * number for number in range((epoch.players or 0) - len(joins_s))]
+    return {"players": len(joins_s), "joins_s": joins_s}
 
 
 def _burns(life: PlannedLife, design: Mapping[str, Any], end_s: float) -> list[player.Event]:

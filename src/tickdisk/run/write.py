@@ -181,5 +181,6 @@ def _record(
         latest_switch_ns=played.latest_switch_ns(stage),
         clock_disagreement_ns=agreement.disagreement_ns,
         markers_unseen=agreement.unseen,
-        saturated=saturated_arms(recorded.client, played.epochs, arms, played.started_ns),
+        # Where players go up until something gives out, saturated clients are one of the outcomes.
+        saturated={} if stage.life.in_steps else saturated_arms(recorded.client, played.epochs, arms, played.started_ns),
     )
