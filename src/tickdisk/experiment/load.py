@@ -4,34 +4,37 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
+from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
 from tickdisk.experiment.life import Epoch, PlannedLife, delays_of
 
 
-class Load(Roaming):
+class Load(Design):
     """Server lives in which the number of players goes up in steps. Without blocks, a scale has no life of them."""
 
     blocks: Annotated[int, Field(ge=0)] = 0
     """Number of blocks, in each of which every arm has one life. `blocks` on the command line replaces it, but not 0, with which
     the experiment does not run."""
-    players: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 5, 10, 20, 40)
+    players: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 5, 10, 20, 60)
     """Numbers of connected players, one for each step of a life, from small to large. Each player has its own ground."""
     reference_players: Count = 5
-    """Number of players that the fastest device must carry, and at which the positive control is played. It is one of `players`."""
-    join_period_s: Seconds = 0.1
+    """Number of players whom the fast device must carry, and with whom the positive control is played. It is one of `players`."""
+    join_period_s: Seconds = 0.05
     """Time from one player's join to the next at the beginning of a step."""
-    settle_s: Seconds = 1.5
+    settle_s: Seconds = 1.2
     """Time from the last join of a step to the part of it that is analysed."""
     save_periods: Annotated[float, Field(ge=1)] = 1.0
     """Length of the analysed part of a step in save periods of the server, so that every step has as many saves."""
     save_period_s: Seconds = 5.3
     """Time between two periodic saves of the server's world. It is Luanti's own."""
     teleport_period_s: Seconds = 2.0
+    """Time of each player from one teleport to the next. A teleport goes to terrain that is stored but not loaded."""
     edit_period_s: Seconds = 2.0
+    """Time of each player from one place-and-dig to the next."""
     ping_period_s: Seconds = 1.0
-    most_late_s_per_min: Seconds = 3.0
-    """Time in s of each minute by which ticks may come too late in all, if a device carries the players of a step."""
-    most_action_p95_ms: Annotated[float, Field(gt=0)] = 1000.0
+    """Time of each player from one chat ping to the next."""
+    most_late_s_per_min: Seconds = 6.0
+    """Time in s of each minute by which late ticks may come too late in all, if a device carries the players of a step."""
+    most_action_p95_ms: Annotated[float, Field(gt=0)] = 500.0
     """Largest 95th percentile of the latency of teleports, edits and pings, if a device carries the players of a step."""
 
     @model_validator(mode="after")

@@ -110,7 +110,7 @@ class ClientStatus(Record):
     """The first reason with which the server refused a player. It is absent if none was refused."""
 
     def saturation(self, started_ns: int, windows: Sequence[tuple[int, int]] | None = None) -> str | None:
-        """Returns in words that the clients were saturated, which means too slow for their own schedule, or None if they were not.
+        """Returns in words that the clients were saturated, that is too slow for their own schedule, or None if they were not.
 
         They are saturated if more than 1 % of their timers fired later than the limit, or if a single one of fewer than 100 did.
         `windows` has the beginning and the end of each time that counts, in ns of CLOCK_MONOTONIC, and is None if all of the

@@ -9,9 +9,10 @@ Times in tables are in ns of CLOCK_MONOTONIC, and metrics are in ms.
 
 from tickdisk.qos.actions import action_metrics, latencies_ms
 from tickdisk.qos.epochs import contrasts_by_life, epoch_table, requests_table
-from tickdisk.qos.ticks import gaps, gaps_ms, instability_ratio, tick_metrics
+from tickdisk.qos.ticks import LATE, gaps, gaps_ms, instability_ratio, tick_metrics
 
 __all__ = [
+    "LATE",
     "action_metrics",
     "contrasts_by_life",
     "epoch_table",

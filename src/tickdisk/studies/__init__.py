@@ -17,6 +17,7 @@ from tickdisk.studies.inside_tick import study as inside_tick
 from tickdisk.studies.inspect import Given, Replayed, describe_traces, inspected_as_json, write_inspected
 from tickdisk.studies.inspect import study as inspect
 from tickdisk.studies.join_burst import study as join_burst
+from tickdisk.studies.load import study as load
 from tickdisk.studies.netcode import study as netcode
 from tickdisk.studies.operations import study as operations
 from tickdisk.studies.other_servers import study as other_servers
@@ -49,6 +50,7 @@ __all__ = [
     "inspect",
     "inspected_as_json",
     "join_burst",
+    "load",
     "netcode",
     "operations",
     "other_servers",
