@@ -1,9 +1,12 @@
 """The load that a device carries: more and more players in one server life, until something gives out."""
 
+from functools import partial
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from tickdisk.experiment.arm import Arm
+from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
 from tickdisk.experiment.life import Epoch, PlannedLife, delays_of
 
@@ -57,13 +60,15 @@ class Load(Design):
 
 
 def _lives(block: Block[Load]) -> tuple[PlannedLife, ...]:
-    order = block.rng("order", block.number).permutation(len(block.arms)).tolist()
-    return tuple(_life(block, place) for place in order)
+    arms = {arm.arm: arm for arm in block.arms}
+    searching = [arm.arm for arm in block.arms if arm.role != "delay"]
+    order = balanced_order(searching, block.number, partial(block.rng, "order"))
+    return tuple(_life(block, arms[name]) for name in (*order, *(name for name in arms if name not in searching)))
 
 
-def _life(block: Block[Load], place: int) -> PlannedLife:
+def _life(block: Block[Load], arm: Arm) -> PlannedLife:
     """Returns the life of an arm. The positive control has the step with the reference number of players, and no other."""
-    design, arm = block.design, block.arms[place]
+    design = block.design
     steps = (design.reference_players,) if arm.role == "delay" else design.players
     epochs, start_s, before = [], design.settle_s, 0
     for players in steps:
@@ -93,4 +98,5 @@ LOAD = Experiment(
     repeats="blocks",
     controls=("baseline", "null"),
     positive=("ticks",),
+    apart=("tick_delay",),
 )
