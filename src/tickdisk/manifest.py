@@ -110,6 +110,38 @@ class Attempt(Record):
     """The reasons to replace the life; empty if there was none."""
 
 
+class QuotaUsage(Record):
+    """The limits of a server's processor time and memory, and what the server met of them in a life."""
+
+    cores: float | None
+    """The share of the processor that the server could use, in cores. It is null without a limit."""
+    memory_bytes: int | None
+    """The limit of its memory with its page cache. It is null without a limit."""
+    refaults: Annotated[int, Unit("pages")]
+    """The number of pages of files that were read again because they had been dropped for want of memory."""
+    cached_bytes: int
+    """The size of its pages of files in memory at the end."""
+    throttled_ns: int
+    """The time for which the server waited because its share of the processor was used up."""
+
+
+class Neighbour(Record):
+    """Another server on the same device in a life, with players of its own."""
+
+    instance: int
+    """The number of the server; that of the other records of the life is 0."""
+    trace_events: Annotated[int, Unit("lines")]
+    """The number of lines of its player trace."""
+    ticks: TickCounts
+    """Counts of its tick probe."""
+    client: ClientStatus
+    """The status of its clients at the end."""
+    server_problems: tuple[str, ...]
+    """The errors that it reported, and an end that was not clean."""
+    quota: QuotaUsage | None
+    """Its limits. The value is null without any."""
+
+
 class PlayedLife(Record):
     """One attempt at a server life that was played to its end."""
 
@@ -164,6 +196,10 @@ class PlayedLife(Record):
     """The number of markers that were answered and that the probe or the device did not see."""
     saturated: dict[str, str]
     """Sentences on the arms in which the clients were short of processor time, by arm."""
+    quota: QuotaUsage | None = Field(default=None, exclude_if=lambda quota: quota is None)
+    """The limits of the server. The key is absent in a life without any."""
+    neighbours: tuple[Neighbour, ...] = Field(default=(), exclude_if=lambda neighbours: not neighbours)
+    """The other servers on the same device. The key is absent in a life with one server."""
 
 
 class LifeRecord(PlayedLife):

@@ -3,6 +3,7 @@
 import typer
 
 from tickdisk.cli import (
+    behaviour,
     blame,
     capture,
     check,
@@ -53,6 +54,7 @@ for name, command in (
 app.command("capture", rich_help_panel=_TYPED, context_settings={"allow_interspersed_args": False})(capture.capture)
 app.add_typer(device.app, name="device", rich_help_panel=_TYPED)
 app.add_typer(server.app, name="server", rich_help_panel=_TYPED)
+app.add_typer(behaviour.app, name="behaviour", rich_help_panel=_TYPED)
 app.add_typer(netcode.app, name="netcode", rich_help_panel=_TYPED)
 app.add_typer(checkpoint.app, name="checkpoint", rich_help_panel=_TYPED)
 for called in (*workflow.COMMANDS, compare.compare_reference, describe.describe):

@@ -1,6 +1,7 @@
-"""The commands `tickdisk server list`, `tickdisk server check` and `tickdisk server traffic`."""
+"""The commands `tickdisk server list`, `world`, `check` and `traffic`."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from tickdisk.server import PORT
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Lists the game servers, checks that one works here as the experiments need it, and measures its traffic.",
+    help="Lists the game servers, makes worlds, checks that a server works here as the experiments need it, and measures its traffic.",
 )
 
 
@@ -37,10 +38,29 @@ def list_servers() -> None:
 
 
 @app.command()
+def world(
+    name: Annotated[str, typer.Argument(help="Name of the server, as `tickdisk server list` shows it.")],
+    output: Annotated[Path, typer.Argument(help="Folder of the new world.")],
+    edge_blocks: Annotated[
+        int, typer.Option(min=5, max=1000, help="Edge of the world's square in blocks of 16 nodes; each 5 by 5 have a place.")
+    ] = 45,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Number from which all terrain follows.")] = 42,
+) -> None:
+    """Makes a world for a server, with places for players. A world of the same options that is there already is kept."""
+    from tickdisk import server
+    from tickdisk.foundation import temporary
+
+    kind = server.named(name)
+    with temporary.folder() as logs:
+        facts = kind.make_world(output, server.WorldSpec(seed, edge_blocks), logs)
+    print(f"{output}: a world of {kind.title} with {facts.blocks_stored} pieces of terrain and {len(facts.places)} places")
+
+
+@app.command()
 def check(
     name: Annotated[str, typer.Argument(help="Name of the server, as `tickdisk server list` shows it.")],
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server on 127.0.0.1.")] = PORT,
-    players: Annotated[int, typer.Option(min=1, max=12, help="Number of players that join.")] = 10,
+    players: Annotated[int, typer.Option(min=2, max=12, help="Number of players that join.")] = 10,
 ) -> None:
     """Starts a server with real players and checks each clause of the contract that every server keeps, in about a minute.
 

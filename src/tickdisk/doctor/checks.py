@@ -109,7 +109,8 @@ def _programs(machine: Machine) -> Iterator[Check]:
     fio = machine.tool("fio")
     yield _needed("fio", fio, machine.version(fio) if fio else "", "not installed: nothing can be calibrated", "fio")
     for kind in server.SERVERS.values():
-        yield _server(machine, kind)
+        if kind.variant_of is None:
+            yield _server(machine, kind)
     players = machine.project / "build/tickdisk-players"
     yield _needed("players", players.exists(), str(players), f"{players} is not built: make setup")
     yield _network(machine)

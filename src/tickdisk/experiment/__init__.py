@@ -14,9 +14,11 @@ from tickdisk.experiment.capture_cost import CAPTURE_COST
 from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED, Changes
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Need, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
+from tickdisk.experiment.instances import INSTANCES, Instances
 from tickdisk.experiment.join_burst import JOIN_BURST
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
 from tickdisk.experiment.load import LOAD, Load
+from tickdisk.experiment.memory import MEMORY, SHARES, Memory
 from tickdisk.experiment.operations import OPERATIONS
 from tickdisk.experiment.players import PLAYERS
 from tickdisk.experiment.predictions import CAPTURED, PREDICTIONS
@@ -61,6 +63,8 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     PREDICTIONS,
     TWIN,
     LOAD,
+    INSTANCES,
+    MEMORY,
 )
 STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIES}
 """All studies by name, in the order in which the page shows them."""
@@ -77,8 +81,10 @@ __all__ = [
     "DELAYED",
     "EXPERIMENTS",
     "INSIDE_TICK",
+    "INSTANCES",
     "JOIN_BURST",
     "LOAD",
+    "MEMORY",
     "NETCODE",
     "OPERATIONS",
     "OTHER_SERVERS",
@@ -88,6 +94,7 @@ __all__ = [
     "REAL",
     "REPLAY",
     "SAVE_PERIODS",
+    "SHARES",
     "STORE",
     "STUDIES",
     "SWITCHBACK",
@@ -105,7 +112,9 @@ __all__ = [
     "Epoch",
     "Experiment",
     "Injection",
+    "Instances",
     "Load",
+    "Memory",
     "Need",
     "PlannedLife",
     "StudyEntry",

@@ -15,6 +15,11 @@ _DELAY_AFTER_S = 0.1
 """Time from the beginning of the part of an epoch that is analysed to its first delay."""
 
 
+MemoryState = Literal["warm", "cold", "half", "quarter"]
+"""State of a server's memory: the whole world was read before the server starts, nothing of it is in memory, or a half or a quarter
+of its hot part fits."""
+
+
 @dataclass(frozen=True)
 class Epoch:
     """A planned part of a server life in which one arm is in force."""
@@ -63,6 +68,10 @@ class PlannedLife:
     """Stalls that are made on purpose, in the order of due times."""
     players: Annotated[int | None, Field(exclude_if=lambda players: players is None)] = None
     """Number of connected players, if the life has one of its own. Otherwise the design has it, and the key is absent."""
+    instances: Annotated[int | None, Field(exclude_if=lambda instances: instances is None)] = None
+    """Number of servers on the device, each with players of its own. The key is absent if there is one without limits."""
+    memory: Annotated[MemoryState | None, Field(exclude_if=lambda memory: memory is None)] = None
+    """State of the server's memory. The key is absent if the life does not say it."""
     change: Annotated[str | None, Field(exclude_if=lambda change: change is None)] = None
     """The change of the server in the life. The key is absent without one."""
     cuts_s: Annotated[tuple[float, ...], Field(exclude_if=lambda cuts_s: not cuts_s)] = ()

@@ -8,7 +8,7 @@ from tickdisk.player.edits import build
 from tickdisk.player.explore import Phase, explore
 from tickdisk.player.trace import Event, Place, join_burst, roam
 
-_ROAMING = ("players", "teleport_period_s", "edit_period_s", "ping_period_s", "join_period_s", "joins_s")
+_ROAMING = ("players", "teleport_period_s", "edit_period_s", "ping_period_s", "join_period_s", "joins_s", "hot_places")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ which is counted from the start of the trace. The same seed gives the same bytes
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,7 @@ def roam(
     ping_period_s: float,
     join_period_s: float = 0.25,
     joins_s: Sequence[float] | None = None,
+    hot_places: int | None = None,
 ) -> list[Event]:
     """Makes a trace in which players join one after another and then roam until they all leave at `seconds`.
 
@@ -68,7 +70,8 @@ def roam(
     loaded. There it places a block again and again, and digs it half a second later or before it goes. It also pings. The phases
     of these periods, which are those of one player, are drawn from the seed. Player N begins at `places[N]`, and teleports use
     the places after those. `joins_s` has the times in s at which players join, if they do not follow each other by
-    `join_period_s`. Raises TickdiskError if the world has too few places, or if a period is not positive.
+    `join_period_s`. If `hot_places` is given, teleports go to so many places in turn, again and again. Raises TickdiskError if the
+    world has too few places, or if a period is not positive.
     """
     events, visits = rounds(
         places,
@@ -79,6 +82,7 @@ def roam(
         ping_period_s=ping_period_s,
         join_period_s=join_period_s,
         joins_s=joins_s,
+        hot_places=hot_places,
     )
     for visit in visits:
         dues = every(visit.rng, edit_period_s, visit.stays[0].start_ns + _S, ns_of(seconds))
@@ -116,6 +120,7 @@ def rounds(
     ping_period_s: float,
     join_period_s: float,
     joins_s: Sequence[float] | None = None,
+    hot_places: int | None = None,
     beside_nodes: int = 0,
 ) -> tuple[list[Event], list[Visit]]:
     """Makes a trace in which players join, walk, teleport, ping and leave as in `roam`, and returns it with the stays of each.
@@ -136,8 +141,10 @@ def rounds(
         for turn, due in enumerate(every(rng, _WALK_TURN_S, start_ns, end_ns)):
             direction = (("yaw_degrees", (yaw + 180 * turn) % 360), ("speed_nodes_per_s", _WALK_NODES_PER_S))
             events.append(Event(due, join.player, "walk", direction))
-    _require(places, players + len(moves), f"{players} spawns and {len(moves)} teleports")
-    arrivals = list(zip([*joins, *sorted(moves)], places, strict=False))
+    targets = len(moves) if hot_places is None else min(hot_places, len(moves))
+    _require(places, players + targets, f"{players} spawns and {targets} teleports")
+    reached = [*places[:players], *islice(cycle(places[players : players + targets]), len(moves))]
+    arrivals = list(zip([*joins, *sorted(moves)], reached, strict=True))
     events += [replace(move, parameters=axes((x + beside_nodes, y, z))) for move, (x, y, z) in arrivals[players:]]
     visits = []
     for join, rng in zip(joins, rngs, strict=True):
@@ -173,6 +180,15 @@ def write_trace(path: Path, events: Iterable[Event]) -> int:
         raise TickdiskError(f"{path}: a trace needs at least one event; lengthen it or add players")
     write_text(path, "".join(lines))
     return len(lines)
+
+
+def last_due_ns(path: Path) -> int:
+    """Returns the due time of the last action of a trace file. Raises TickdiskError if the last line is no action."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        return int(json.loads(lines[-1])["due_ns"])
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise TickdiskError(f"{path}, line {max(len(lines), 1)}: this is not a line of a player trace; make the trace again") from error
 
 
 def _edits(player: str, dues: Sequence[int], stays: Sequence[Stay]) -> Iterator[Event]:

@@ -4,11 +4,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tickdisk import device, server
 from tickdisk.foundation import process
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.run.judge import InstrumentError
+
+if TYPE_CHECKING:
+    from tickdisk.run.neighbours import Neighbours
 
 _CHECK_PERIOD_S = 0.1
 _STOP_S = 10.0
@@ -35,6 +39,8 @@ class Actors:
     running: server.RunningServer
     players: process.Child
     """The process of the clients, in which all players run."""
+    neighbours: "Neighbours | None" = None
+    """The further servers on the device, if any."""
 
     @property
     def disk(self) -> device.MountedDevice:
@@ -48,6 +54,8 @@ class Actors:
         """
         for disk in self.disks:
             check_device(disk)
+        if self.neighbours is not None:
+            self.neighbours.check()
         if not self.running.alive():
             raise ServerEndedError(f"the server ended in the middle of the run; its last words: {self.running.last_words()}")
         self._check_players()

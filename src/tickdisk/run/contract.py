@@ -166,6 +166,7 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
             ("look", 6.6, block),
             ("look", 6.8, air),
             ("dig", 7.0, there),
+            *_fight(places, players, number),
             ("place", _HELD_FROM_S + 0.1, there),
             ("dig", _HELD_FROM_S + 0.9, there),
             ("teleport", _HELD_FROM_S + 1.7, back),
@@ -180,6 +181,19 @@ def _events(kind: server.Server, places: Sequence[Sequence[int]], players: int) 
         for action, due_s, parameters in plan:
             if action in kind.capabilities:
                 yield event(due_s + late_s, name, action, parameters)
+
+
+def _fight(places: Sequence[Sequence[int]], players: int, number: int) -> list[tuple[str, float, tuple[tuple[str, int], ...]]]:
+    """Returns actions with due times in s: a player kills an NPC, and two players attack each other at the place of the first.
+
+    The last player of an odd number attacks nobody.
+    """
+    npc, partner = (("number", number),), number ^ 1
+    actions: list[tuple[str, float, tuple[tuple[str, int], ...]]] = [("npc", 7.1, npc), ("kill", 7.3, npc)]
+    if partner >= players:
+        return actions
+    meeting, own = (tuple(zip("xyz", places[players + each], strict=True)) for each in (min(number, partner), number))
+    return [*actions, ("teleport", 7.4, meeting), ("attack", 7.7, (("player", partner),)), ("teleport", 7.8, own)]
 
 
 def _block_and_air(places: Sequence[Sequence[int]], players: int, number: int) -> tuple[_Position, _Position]:

@@ -14,6 +14,7 @@ from tickdisk.manifest import PlayedLife
 from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
+from tickdisk.run.neighbours import Neighbours, limited, usage_of
 from tickdisk.run.play import play
 from tickdisk.run.played import played_world
 from tickdisk.run.record import CpuRecorder
@@ -63,14 +64,17 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
         disk = mounted.enter_context(stage.mounted(stage.logs, log_path=fast / DEVICE_LOG, volatile=is_cut))
         apart = (stage.mounted(stage.logs / "apart", log_path=fast / APART_LOG, volatile=is_cut),) if stage.names_apart else ()
         disks = images.disks = (disk, *map(mounted.enter_context, apart))
-        world = _copy_world(stage, generated, disk, disks[1:])
+        neighbours = Neighbours(stage)
+        world, *worlds = _copy_world(stage, generated, disk, disks[1:], neighbours.instances)
         if stage.traces_blocks:
             captures.trace_blocks(disk.block_device)
         meter = host.LoadMeter(programs=True)
         if stage.real_disk is None:
             for name, each in zip(_EMULATORS, disks, strict=False):
                 cpu.follow(name, each.daemon_pid)
-        with captures.around_start(first):
+        with captures.around_start(first), limited(stage, mounted) as group:
+            if stage.life.memory == "warm":
+                _read_all(world)
             running = stage.server.start(
                 world,
                 port=stage.project.config.port,
@@ -80,9 +84,11 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
                 save_period_s=stage.save_period_s,
                 settings=stage.settings,
             )
+        mounted.callback(running.kill)
         running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
-        for each, pid in product(disks, running.pids):
+        others = neighbours.start(worlds, fast, cpu, mounted)
+        for each, pid in product(disks, (*running.pids, *others)):
             each.add_user(pid)
         cpu.follow("server", running.pid)
         if running.database is not None:
@@ -90,15 +96,21 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
         if (thread := _tick_thread(stage.server, running)) is not None:
             cpu.follow("tick thread", running.pid, thread=thread)
         with instruments(*disks):
-            played = play(stage, disks, running, world, fast, captures, cpu, images)
+            played = play(stage, disks, running, world, fast, captures, cpu, images, neighbours)
             problems = running.stop(_STOP_S)
             captures.end()
+            quota = None if group is None else usage_of(stage, group)
+            neighbours.stop(_STOP_S)
             load, statuses = meter.read(), tuple(each.status() for each in disks)
-    return Ending(running, thread, world, played, problems, load, statuses, disk.file_system)
+    return Ending(running, thread, world, played, problems, load, statuses, disk.file_system, quota, neighbours)
 
 
-def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart: Sequence[device.MountedDevice]) -> Path:
-    """Copies the world to the device, and returns the folder of the copy. Files that lie apart go to the other device, if any.
+def _copy_world(
+    stage: Stage, generated: Path, disk: device.MountedDevice, apart: Sequence[device.MountedDevice], further: Sequence[int]
+) -> list[Path]:
+    """Copies the world to the device once for each server, and returns the folders of the copies.
+
+    Files that lie apart go to the other device, if any. `further` has the numbers of the servers beside the first.
 
     The device has no delay while the copy is made. Afterwards the file system is mounted anew, so that all is written and the
     page cache is cold. The device rests for a while (`Stage.settle_s`), and is then that of the life's first arm. Raises
@@ -106,8 +118,10 @@ def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart
     """
     disk.set(stage.models[stage.life.first_arm].unlimited(), floor_ns=0)
     target = disk.mount_point / "world"
+    targets = [target, *(disk.mount_point / f"world{number}" for number in further)]
     try:
-        copy_world(generated, target)
+        for each in targets:
+            copy_world(generated, each)
     except OSError as error:
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise TickdiskError(
@@ -115,12 +129,19 @@ def _copy_world(stage: Stage, generated: Path, disk: device.MountedDevice, apart
         ) from error
     for other in apart:
         place_apart(target, stage.names_apart, other.mount_point)
-    for each in (disk, *apart):
-        each.remount()
+    for each_disk in (disk, *apart):
+        each_disk.remount()
     time.sleep(stage.settle_s)
-    for each in (disk, *apart):
-        stage.set(each, stage.life.first_arm, _BEFORE)
-    return target
+    for each_disk in (disk, *apart):
+        stage.set(each_disk, stage.life.first_arm, _BEFORE)
+    return targets
+
+
+def _read_all(world: Path) -> None:
+    """Reads all files of a world, so that the page cache has them. They count for the control group of this process."""
+    for path in sorted(world.rglob("*")):
+        if path.is_file():
+            path.read_bytes()
 
 
 def _tick_thread(kind: Server, running: RunningServer) -> int | None:

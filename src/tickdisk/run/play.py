@@ -12,6 +12,7 @@ from tickdisk.manifest import Ended
 from tickdisk.run.actors import Actors, ServerEndedError
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
+from tickdisk.run.neighbours import Neighbours
 from tickdisk.run.record import CpuRecorder
 from tickdisk.run.stage import Stage
 from tickdisk.run.trace import TAIL_S
@@ -66,11 +67,12 @@ def play(
     captures: LifeCaptures,
     cpu: CpuRecorder,
     images: CutImages,
+    neighbours: Neighbours,
 ) -> PlayedEpochs:
     """Starts the players and plays the epochs of a server life: switches device, answers and capture, and waits for the players.
 
     The world lies on the first of the `disks`, in the folder `world`. The folder `fast` takes what the players record, and
-    `images` the images of power cuts. If the server ends by itself, the players are ended, too. Raises InstrumentError if an
+    `images` the images of power cuts. The players of the `neighbours`, which are further servers, play at the same time. If the server ends by itself, the players are ended, too. Raises InstrumentError if an
     instrument fails.
     """
     started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
@@ -86,14 +88,17 @@ def play(
         max_lag_ms=stage.project.config.limits.client_lag_ms,
     ) as players:
         cpu.follow("players", players.pid)
-        actors = Actors(tuple(disks), running, players)
+        actors = Actors(tuple(disks), running, players, neighbours)
         with ExitStack() as during:
+            neighbours.play(started_ns, during)
             recorded = stage.captured and disks[0].tells_extents
             extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
             try:
                 with actors.explained_by_its_end():
                     _switch(stage, actors, captures, started_ns, epochs, images)
-                    actors.finish(started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9))
+                    until_ns = started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9)
+                    actors.finish(until_ns)
+                    neighbours.finish(until_ns)
             except ServerEndedError:
                 at_ns = time.monotonic_ns()
                 actors.end_players()

@@ -9,9 +9,10 @@ import numpy as np
 
 from tickdisk import calibrate, device
 from tickdisk.config import Cell
-from tickdisk.experiment import REAL, PlannedLife, Tool
+from tickdisk.experiment import REAL, SHARES, PlannedLife, Tool
 from tickdisk.foundation import host
 from tickdisk.project import Project
+from tickdisk.run.quota import Quota
 from tickdisk.server import Change, Server, named
 
 DEVICE_LOG = "device.log"
@@ -75,6 +76,18 @@ class Stage:
         If the life's change asks for another store, the world is converted before the first such life.
         """
         return self.server.world_with(self.project.world(self.cell.server), self.change, self.logs)
+
+    @property
+    def quota(self) -> Quota | None:
+        """Limits of each server of the life, which may all be None. It is None itself if the life is not about limits."""
+        design = self.cell.resolved.design
+        if self.life.memory is not None:
+            share = SHARES[self.life.memory]
+            memory_mib = None if share is None else design["server_mib"] + round(share * design["hot_mib"])
+            return Quota(memory_bytes=None if memory_mib is None else memory_mib << 20)
+        if self.life.instances is not None:
+            return Quota(design["cores_per_instance"], design["memory_mib_per_instance"] << 20)
+        return None
 
     @property
     def tools(self) -> dict[str, Tool]:

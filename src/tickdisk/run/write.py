@@ -8,16 +8,17 @@ import pyarrow as pa
 
 from tickdisk import device, player, server
 from tickdisk.foundation import clock, host, table
-from tickdisk.foundation.errors import TickdiskError
-from tickdisk.manifest import ArmCapture, BlocksTraced, Marker, PlayedLife
+from tickdisk.manifest import ArmCapture, BlocksTraced, Marker, Neighbour, PlayedLife, QuotaUsage
 from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.clocks import clock_agreement
 from tickdisk.run.inject import injections_table
+from tickdisk.run.neighbours import Neighbours
 from tickdisk.run.play import PlayedEpochs
 from tickdisk.run.record import CpuRecorder, compress
 from tickdisk.run.saturation import saturated_arms
 from tickdisk.run.stage import APART_LOG, DEVICE_LOG, Stage
+from tickdisk.run.ticks import ticks_of
 from tickdisk.run.trace import LifeTrace
 from tickdisk.trace import BlockRequests
 
@@ -40,6 +41,10 @@ class Ending:
     """Status of each device before it went down, that of the world first. It is an `EmulatorStatus` unless the device is a real
     disk."""
     file_system: str | None
+    quota: QuotaUsage | None
+    """Limits of the server, and what it met of them. None without any."""
+    neighbours: Neighbours
+    """The further servers on the device, which have ended."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ def write_life(
         )
         _write_tables(stage.folder, recorded, ending, cpu)
         captured = captures.write(stage.folder, samples, root=ending.world)
+        neighbours = ending.neighbours.write(stage.folder, samples)
     if ending.played.extents is not None:
         table.write("extents", stage.folder / "extents.parquet", ending.played.extents.table())
     if stage.life.injections:
@@ -94,7 +100,7 @@ def write_life(
     logs = [fast / name for name in (DEVICE_LOG, APART_LOG)[: len(ending.statuses)]] if stage.real_disk is None else []
     for path in (running.tick_log, fast / player.ACTIONS, *logs, running.server_log):
         compress(path, stage.raw)
-    return _record(stage, trace, ending, recorded, captured, captures.blocks)
+    return _record(stage, trace, ending, recorded, captured, captures.blocks, neighbours)
 
 
 def _requests(log: Path, captures: LifeCaptures) -> pa.Table:
@@ -102,27 +108,6 @@ def _requests(log: Path, captures: LifeCaptures) -> pa.Table:
     if captures.blocks is not None and not log.exists():
         return pa.Table.from_pandas(captures.blocks.as_device_log(), preserve_index=False)
     return device.read_log(log)
-
-
-def ticks_of(path: Path, samples: pd.DataFrame, budget_ns: int, *, in_order: bool) -> server.Ticks:
-    """Reads the record of a tick probe, whose times become CLOCK_MONOTONIC by the clock `samples`.
-
-    A server that did not end `in_order` may not have got as far as writing a tick. The result then has empty tables and counts of
-    0, where otherwise a TickdiskError is raised.
-    """
-    try:
-        return server.read_ticks(path, lambda ns, name: clock.to_monotonic(ns, name, samples), budget_ns)
-    except TickdiskError:
-        if in_order:
-            raise
-    return server.Ticks(
-        pd.DataFrame(columns=table.SCHEMAS["ticks"].names),
-        pd.DataFrame(columns=["name", "before_ns", "after_ns"]),
-        pd.DataFrame(columns=table.SCHEMAS["saves"].names),
-        pd.DataFrame(columns=table.SCHEMAS["pauses"].names),
-        server.TickCounts.model_validate(dict.fromkeys(server.TickCounts.model_fields, 0)),
-        (),
-    )
 
 
 def _write_tables(folder: Path, recorded: _Recorded, ending: Ending, cpu: CpuRecorder) -> None:
@@ -147,6 +132,7 @@ def _record(
     recorded: _Recorded,
     captured: list[ArmCapture],
     blocks: BlockRequests | None,
+    neighbours: tuple[Neighbour, ...],
 ) -> PlayedLife:
     played, ticks = ending.played, recorded.ticks
     agreement = clock_agreement(recorded.actions, ticks.markers, recorded.requests.to_pandas())
@@ -183,4 +169,6 @@ def _record(
         markers_unseen=agreement.unseen,
         # Where players go up until something gives out, saturated clients are one of the outcomes.
         saturated={} if stage.life.in_steps else saturated_arms(recorded.client, played.epochs, arms, played.started_ns),
+        quota=ending.quota,
+        neighbours=neighbours,
     )

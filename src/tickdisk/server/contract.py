@@ -34,7 +34,7 @@ from tickdisk.server.world import (
 _ACTION_DELAY = "action_delay_ms"
 """Name of the file beside the record of the probe from which a server takes how long it holds back its answers."""
 DataType = Literal["terrain", "player", "npc", "other"]
-Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "leave"]
+Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"]
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,10 @@ class Server(ABC):
     """
 
     name: ClassVar[str]
-    """Name in the configuration and in commands, and of the folders `src/tickdisk/server/NAME` and `src/servers/NAME`."""
+    """Name in the configuration and in commands, and of the folders `src/tickdisk/server/NAME` and `src/servers/NAME`, unless the
+    server is another one with another store."""
+    variant_of: ClassVar[str | None] = None
+    """Name of the server whose program it runs, with another store. None if it is no variant."""
     title: ClassVar[str]
     """Name in the paper and in messages."""
     needs: ClassVar[Needs]
@@ -221,6 +224,8 @@ class Server(ABC):
     ticking: ClassVar[Ticking]
     saving: ClassVar[Saving]
     capabilities: ClassVar[frozenset[Capability]]
+    limits: ClassVar[Mapping[str, str]] = {}
+    """Behaviours of players that can be played and yet lack something on the server, each with words that say what it lacks."""
     clients: ClassVar[str]
     """Name of the driver of the clients, such as `bedrock`."""
     readers: ClassVar[str | None]
@@ -342,6 +347,14 @@ class Server(ABC):
         """Converts the world in the folder `content` to another store, in place."""
         del content, logs
         raise TickdiskError(f"{self.title} has no store {store}; take a change without one")
+
+    def recording(self, world: Path, output: Path) -> dict[str, str]:
+        """Changes a world so that what players do in it is recorded as a player trace, and returns the settings for `start`.
+
+        The trace is written to `output`. Raises TickdiskError if there is no recorder for the server.
+        """
+        del world, output
+        raise TickdiskError(f"there is no recorder of players for {self.title}; take Luanti")
 
     def start(
         self,

@@ -6,10 +6,12 @@ from pathlib import Path
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.server.contract import DataType, Server
 from tickdisk.server.dragonfly import Dragonfly
-from tickdisk.server.luanti import Luanti
+from tickdisk.server.luanti import Luanti, LuantiLevelDB, LuantiPostgreSQL
 from tickdisk.server.minestom import Minestom
 
-SERVERS: Mapping[str, Server] = {one.name: one for one in (Luanti(), Dragonfly(), Minestom())}
+SERVERS: Mapping[str, Server] = {
+    one.name: one for one in (Luanti(), Dragonfly(), Minestom(), LuantiLevelDB(), LuantiPostgreSQL())
+}
 
 
 def named(name: str) -> Server:

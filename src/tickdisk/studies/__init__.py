@@ -16,8 +16,10 @@ from tickdisk.studies.inside_tick import around_tick
 from tickdisk.studies.inside_tick import study as inside_tick
 from tickdisk.studies.inspect import Given, Replayed, describe_traces, inspected_as_json, write_inspected
 from tickdisk.studies.inspect import study as inspect
+from tickdisk.studies.instances import study as instances
 from tickdisk.studies.join_burst import study as join_burst
 from tickdisk.studies.load import study as load
+from tickdisk.studies.memory import study as memory
 from tickdisk.studies.netcode import study as netcode
 from tickdisk.studies.operations import study as operations
 from tickdisk.studies.other_servers import study as other_servers
@@ -49,8 +51,10 @@ __all__ = [
     "inside_tick",
     "inspect",
     "inspected_as_json",
+    "instances",
     "join_burst",
     "load",
+    "memory",
     "netcode",
     "operations",
     "other_servers",

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from tickdisk.foundation import table
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.manifest import LifeRecord, Manifest, has_run, read_manifest
 from tickdisk.project import OTHER_CODE, kept, read_plan
+
+_OF_EACH_SERVER = ("ticks", "actions")
+"""Tables that each server of a life has. All others are those of the device or of the whole life."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class LifeTables:
     """Time in ns from the start of one tick of the server to the start of the next, if both are on time."""
     planned: PlannedLife
     """The life as it was planned, with its epochs and power cuts."""
+    instance: int = 0
+    """Number of the server whose ticks and actions these are. Only a life with several servers has others than 0."""
 
     @cached_property
     def ticks(self) -> pd.DataFrame:
@@ -51,6 +56,11 @@ class LifeTables:
         The steady part is the epoch without its first part, which is cut. It is the part that is analysed.
         """
         return self._read("epochs")
+
+    @property
+    def instances(self) -> "tuple[LifeTables, ...]":
+        """The life as each of its servers saw it, the first one first."""
+        return tuple(replace(self, instance=number) for number in range(self.planned.instances or 1))
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -103,7 +113,8 @@ class LifeTables:
         return self._read("device")
 
     def _read(self, name: str) -> pd.DataFrame:
-        return table.read(name, self.folder / f"{name}.parquet")
+        own = self.folder / f"instance{self.instance}" if self.instance and name in _OF_EACH_SERVER else self.folder
+        return table.read(name, own / f"{name}.parquet")
 
     def requests(self) -> pd.DataFrame:
         """Returns one row per epoch with the columns of `qos.requests_table`, and `late_p99_ms`.
@@ -272,6 +283,19 @@ class Runs:
                 }
             )
         return pd.DataFrame(rows).set_index("cell")
+
+
+def all_servers(plan: Path, runs: Path, experiment: str) -> list[Runs]:
+    """Returns the cells of an experiment on every server on which it has run, the server of the other studies first.
+
+    `plan` is plan.json, and `runs` the folder of the run folders. Raises TickdiskError if no cell has run.
+    """
+    read = read_plan(plan)
+    ran = {cell.server for cell in read.cells if cell.experiment == experiment and has_run(runs / cell.hash)}
+    if not ran:
+        raise TickdiskError(f"no cell of {experiment} has run under {runs}; run `make paper STUDY={experiment}` first")
+    ordered = sorted(ran, key=lambda name: (name != read.config.server, name))
+    return [Runs(str(plan), str(runs), experiment, name) for name in ordered]
 
 
 def _check_machines(manifests: Sequence[Manifest], runs: str, experiment: str) -> None:

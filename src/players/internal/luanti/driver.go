@@ -28,7 +28,7 @@ func (d *Driver) Traits() play.Traits {
 		Name: "luanti",
 		Kinds: []trace.Kind{
 			trace.Join, trace.Walk, trace.Teleport, trace.Place, trace.Dig, trace.Ping, trace.Marker, trace.Burn, trace.Look,
-			trace.Leave,
+			trace.Attack, trace.NPC, trace.Kill, trace.Leave,
 		},
 		UpdatePeriod: 100 * time.Millisecond,
 		Terrain:      "blocks",
@@ -68,7 +68,7 @@ func (d *Driver) Check() error {
 func (d *Driver) Completion() string {
 	r := d.radius()
 	return fmt.Sprintf("join and teleport: all %d map blocks within %d (horizontally) and %d (vertically) of the player's block have "+
-		"arrived; place and dig: the server's update of the node or of its block shows the change; ping, marker, burn and look: the "+
+		"arrived; place and dig: the server's update of the node or of its block shows the change; every command: the "+
 		"server's answer; walk: the first position update is sent; leave: the server has announced it to the players that stay",
 		r.blocks(), r.horizontal, r.vertical)
 }

@@ -42,7 +42,7 @@ func (c *connection) handle(data []byte) {
 	case toClientUpdatePlayerList:
 		c.playerList(r)
 	case toClientDeathScreen:
-		c.refused("the player died; turn damage off (enable_damage = false)")
+		c.refused("the player died; let the server's probe make players immortal")
 	}
 }
 

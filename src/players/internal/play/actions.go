@@ -69,6 +69,15 @@ func (p *player) command(action trace.Action) (text, answer string) {
 	case trace.Burn:
 		milliseconds := int(action.Parameters["milliseconds"])
 		text, answer = fmt.Sprintf("tickdisk_burn %d", milliseconds), fmt.Sprintf("burnt %d", milliseconds)
+	case trace.Attack:
+		other := int(action.Parameters["player"])
+		text, answer = fmt.Sprintf("tickdisk_attack %d", other), fmt.Sprintf("attacked %d", other)
+	case trace.NPC:
+		number := int(action.Parameters["number"])
+		text, answer = fmt.Sprintf("tickdisk_npc %d", number), fmt.Sprintf("npc %d", number)
+	case trace.Kill:
+		number := int(action.Parameters["number"])
+		text, answer = fmt.Sprintf("tickdisk_kill %d", number), fmt.Sprintf("killed %d", number)
 	}
 	return text, answer
 }

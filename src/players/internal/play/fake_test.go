@@ -40,7 +40,7 @@ type fakeConnection struct {
 
 var allKinds = []trace.Kind{
 	trace.Join, trace.Walk, trace.Teleport, trace.Place, trace.Dig, trace.Ping, trace.Marker, trace.Burn, trace.Look,
-	trace.Leave,
+	trace.Attack, trace.NPC, trace.Kill, trace.Leave,
 }
 
 const fakePeriod = 10 * time.Millisecond
@@ -120,6 +120,12 @@ func game(c *fakeConnection, request string) {
 		c.show(func() { c.observer.Heard(fmt.Sprintf("look %d %d %d placed a:stone (2 s)", node[0], node[1], node[2])) })
 	} else if count, _ := fmt.Sscanf(request, "tickdisk_burn %d", &number); count == 1 {
 		c.show(func() { c.observer.Heard(fmt.Sprintf("burnt %d", number)) })
+	} else if count, _ := fmt.Sscanf(request, "tickdisk_attack %d", &number); count == 1 {
+		c.show(func() { c.observer.Heard(fmt.Sprintf("attacked %d 19", number)) })
+	} else if count, _ := fmt.Sscanf(request, "tickdisk_npc %d", &number); count == 1 {
+		c.show(func() { c.observer.Heard(fmt.Sprintf("npc %d", number)) })
+	} else if count, _ := fmt.Sscanf(request, "tickdisk_kill %d", &number); count == 1 {
+		c.show(func() { c.observer.Heard(fmt.Sprintf("killed %d 2", number)) })
 	}
 }
 

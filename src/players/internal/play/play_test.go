@@ -15,7 +15,7 @@ import (
 func TestActionsComplete(t *testing.T) {
 	p := playLines(t, context.Background(), "here", game, "p0 join", "p0 walk yaw_degrees=0 speed_nodes_per_s=1",
 		"p0 teleport x=100 y=9 z=-5", "p0 place", "p0 dig", "p0 place x=1 y=2 z=3", "p0 ping", "p0 marker number=7", "p0 burn milliseconds=1",
-		"p0 look x=-1 y=2 z=3", "p0 leave", "p0 ping")
+		"p0 look x=-1 y=2 z=3", "p0 attack player=1", "p0 npc number=4", "p0 kill number=4", "p0 leave", "p0 ping")
 	p.expect(t,
 		"join completed: 2 of 5 pieces were missing, and 2 were received",
 		"walk completed: ",
@@ -27,6 +27,9 @@ func TestActionsComplete(t *testing.T) {
 		"marker completed: ",
 		"burn completed: ",
 		"look completed: a:stone",
+		"attack completed: ",
+		"npc completed: ",
+		"kill completed: ",
 		"leave completed: the leave was sent; no other player of this process was in the game to see the server announce it",
 		"ping failed: not issued: the player is not in the game: it has left",
 	)

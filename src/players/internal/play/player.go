@@ -31,7 +31,7 @@ type pending struct {
 	pieces     int          // pieces that belong to the area around the player
 	moved      bool         // for a teleport: whether the server has moved the player
 	node       Node         // for place, dig and look
-	answer     string       // for ping, marker, burn and look: the beginning of the server's answer
+	answer     string       // for a command: the beginning of the server's answer
 	seen       *report.Seen // for a look that was answered
 }
 

@@ -31,6 +31,9 @@ const (
 	Marker   Kind = "marker"
 	Burn     Kind = "burn"
 	Look     Kind = "look"
+	Attack   Kind = "attack"
+	NPC      Kind = "npc"
+	Kill     Kind = "kill"
 	Leave    Kind = "leave"
 )
 
@@ -46,6 +49,9 @@ var forms = map[Kind][][]string{
 	Marker:   {{"number"}},
 	Burn:     {{"milliseconds"}},
 	Look:     {{"x", "y", "z"}},
+	Attack:   {{"player"}},
+	NPC:      {{"number"}},
+	Kill:     {{"number"}},
 	Leave:    {{}},
 }
 
@@ -145,7 +151,7 @@ func (a Action) check() error {
 	}
 	accepted, known := forms[a.Kind]
 	if !known {
-		return fmt.Errorf("unknown action %q; the known actions are join, walk, teleport, place, dig, ping, marker, burn, look, leave", a.Kind)
+		return fmt.Errorf("unknown action %q; the known actions are join, walk, teleport, place, dig, ping, marker, burn, look, attack, npc, kill, leave", a.Kind)
 	}
 	found := make([]string, 0, len(a.Parameters))
 	for key := range a.Parameters {
@@ -171,7 +177,7 @@ func (a Action) checkValues() error {
 		if a.Has("x") && a.Parameters["x"] == 0 && a.Parameters["z"] == 0 && a.Parameters["speed_nodes_per_s"] > 0 {
 			return errors.New("walk: x and z are both 0, which is no direction")
 		}
-	case Marker, Burn:
+	case Marker, Burn, Attack, NPC, Kill:
 		for name, value := range a.Parameters {
 			if value < 0 || value != math.Trunc(value) {
 				return fmt.Errorf("%s: %s = %g must be 0 or a positive whole number", a.Kind, name, value)

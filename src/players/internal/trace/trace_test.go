@@ -15,6 +15,9 @@ func TestReadAcceptsEveryAction(t *testing.T) {
 		`{"due_ns":7,"player":"p000","action":"dig","parameters":{"x":1,"y":2,"z":3}}`,
 		`{"due_ns":8,"player":"p000","action":"ping","parameters":{}}`,
 		`{"due_ns":8,"player":"p000","action":"look","parameters":{"x":-1,"y":2,"z":3}}`,
+		`{"due_ns":8,"player":"p000","action":"attack","parameters":{"player":1}}`,
+		`{"due_ns":8,"player":"p000","action":"npc","parameters":{"number":0}}`,
+		`{"due_ns":8,"player":"p000","action":"kill","parameters":{"number":0}}`,
 		`{"due_ns":9,"player":"p000","action":"leave","parameters":{}}`,
 	}
 	actions, err := Read(strings.NewReader(strings.Join(lines, "\n")), "players.jsonl")
@@ -45,6 +48,7 @@ func TestReadRejects(t *testing.T) {
 		"outside the map":   {`{"due_ns":0,"player":"p0","action":"teleport","parameters":{"x":40000,"y":2,"z":3}}`, "outside the map"},
 		"no direction":      {`{"due_ns":0,"player":"p0","action":"walk","parameters":{"x":0,"z":0,"speed_nodes_per_s":1}}`, "no direction"},
 		"negative speed":    {`{"due_ns":0,"player":"p0","action":"walk","parameters":{"x":1,"z":0,"speed_nodes_per_s":-1}}`, "negative"},
+		"half a player":     {`{"due_ns":0,"player":"p0","action":"attack","parameters":{"player":0.5}}`, "positive whole number"},
 		"negative time":     {`{"due_ns":-1,"player":"p0","action":"join","parameters":{}}`, "negative"},
 		"bad name":          {`{"due_ns":0,"player":"p 0","action":"join","parameters":{}}`, `player "p 0"`},
 		"out of order":      {good + "\n" + strings.Replace(good, "10", "9", 1), "line 2: due_ns 9 comes before"},

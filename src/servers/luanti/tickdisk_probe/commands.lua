@@ -1,6 +1,6 @@
 -- Chat commands by which clients and experiments make the server do something. `stone` is the name of the node that players place.
 
-return function(record, held, stone)
+return function(record, held, npcs, stone)
 	local function stamp()
 		return string.format("%d", minetest.get_us_time())
 	end
@@ -68,6 +68,52 @@ return function(record, held, stone)
 			end
 			local kind = name == stone and "placed" or name == "air" and name or "other"
 			return true, table.concat({"look", text, kind, name}, " ")
+		end,
+	})
+
+	-- Players cannot be hurt, but for the moment of an attack. The health is restored before a player would die.
+	minetest.register_chatcommand("tickdisk_attack", {
+		params = "<n>",
+		description = "Hits player <n> once and answers `attacked <n> <health>`",
+		func = function(name, n)
+			local attacker, number = minetest.get_player_by_name(name), tonumber(n:match("^%d+$"))
+			local target = number and minetest.get_player_by_name(string.format("p%03d", number))
+			if not (attacker and target) then
+				return refused("there is no player " .. n .. " to attack")
+			end
+			target:set_armor_groups({fleshy = 100})
+			target:punch(attacker, 1, npcs.hit)
+			target:set_armor_groups({immortal = 1})
+			local health = target:get_hp()
+			if health <= npcs.least_health then
+				target:set_hp(target:get_properties().hp_max)
+			end
+			return true, "attacked " .. n .. " " .. health
+		end,
+	})
+
+	minetest.register_chatcommand("tickdisk_npc", {
+		params = "<n>",
+		description = "Puts NPC <n> beside the player and answers `npc <n>`",
+		func = function(name, n)
+			local player = minetest.get_player_by_name(name)
+			if not (player and n:match("^%d+$") and npcs.add(n, player)) then
+				return refused("no NPC can be put beside " .. name)
+			end
+			return true, "npc " .. n
+		end,
+	})
+
+	minetest.register_chatcommand("tickdisk_kill", {
+		params = "<n>",
+		description = "Hits NPC <n> until it is dead and answers `killed <n> <hits>`",
+		func = function(name, n)
+			local player = minetest.get_player_by_name(name)
+			local hits = player and npcs.kill(n, player)
+			if not hits then
+				return refused("there is no NPC " .. n)
+			end
+			return true, "killed " .. n .. " " .. hits
 		end,
 	})
 

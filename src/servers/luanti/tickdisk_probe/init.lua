@@ -23,5 +23,5 @@ else
 	local record = dofile(folder .. "/record.lua")(open, settings:get("tickdisk_output"))
 	local held = dofile(folder .. "/held.lua")(insecure, settings:get("tickdisk_output"):match("^.*/") .. "action_delay_ms")
 	dofile(folder .. "/players.lua")(open, settings:get("tickdisk_spawns"), held, STONE)
-	dofile(folder .. "/commands.lua")(record, held, STONE)
+	dofile(folder .. "/commands.lua")(record, held, dofile(folder .. "/npcs.lua"), STONE)
 end

@@ -14,6 +14,7 @@ return function(open, path, held, stone)
 		if spawn then
 			held.enter(player, spawn)
 		end
+		player:set_armor_groups({immortal = 1})
 		player:get_inventory():set_stack("main", 1, stone)
 	end)
 

@@ -23,6 +23,7 @@ final class Commands {
 	private final Recorder recorder;
 	private final Chunks chunks;
 	private final Held held;
+	private final Fights fights = new Fights();
 
 	/** Action is done for a player that gave a command. */
 	private interface Action {
@@ -43,6 +44,9 @@ final class Commands {
 				(player, given) -> held.back(player, () -> teleport(player, given)), X, Y, Z));
 		manager.register(command("tickdisk_marker", this::marker, NUMBER));
 		manager.register(command("tickdisk_look", this::look, X, Y, Z));
+		manager.register(command("tickdisk_attack", (player, given) -> fights.attack(player, given.get(NUMBER)), NUMBER));
+		manager.register(command("tickdisk_npc", (player, given) -> fights.put(player, given.get(NUMBER)), NUMBER));
+		manager.register(command("tickdisk_kill", (player, given) -> fights.kill(player, given.get(NUMBER)), NUMBER));
 		manager.register(command("tickdisk_burn", this::burn, NUMBER));
 	}
 

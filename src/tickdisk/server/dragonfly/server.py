@@ -31,7 +31,9 @@ class Dragonfly(BuiltServer):
         "Every save writes all loaded chunks that were ever changed. Our program calls it at the period of the experiment. "
         "A player is saved when it leaves.",
     )
-    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "look", "leave"})
+    capabilities = frozenset(
+        {"join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"}
+    )
     clients = "bedrock"
     readers = None
     radius = 3

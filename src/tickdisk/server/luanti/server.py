@@ -61,7 +61,9 @@ class Luanti(Server):
         5.3,
         "The server saves the changed map blocks every 5.3 s, and those that it unloads before it does so.",
     )
-    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "look", "leave"})
+    capabilities = frozenset(
+        {"join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"}
+    )
     clients = "luanti"
     readers = "Emerge"
     radius = 2
@@ -144,6 +146,12 @@ class Luanti(Server):
             text = text.replace(f"{kind}_backend = sqlite3", f"{kind}_backend = {store}")
         described.write_text(text, encoding="ascii")
 
+    def recording(self, world: Path, output: Path) -> dict[str, str]:
+        """Lets the world load the recorder, and returns the setting that names its file."""
+        with (world / "world.mt").open("a", encoding="ascii") as file:
+            file.write("load_mod_tickdisk_recorder = true\n")
+        return {"tickdisk_recorder_output": str(output.resolve())}
+
     def _start_database(self, world: Path, folder: Path, logs: Path, cores: Sequence[int] | None) -> Database | None:
         cluster = world / postgresql.STORE
         return postgresql.start(cluster, folder, logs, cores) if cluster.is_dir() else None
@@ -207,8 +215,8 @@ class Luanti(Server):
     ) -> tuple[dict[str, str], Path]:
         """Writes settings and probe into `folder`, and returns the server's environment and the path of its settings."""
         home = folder / "home"
-        mod = home / ".minetest" / "mods" / "tickdisk_probe"
-        shutil.copytree(self.sources / "tickdisk_probe", mod, dirs_exist_ok=True)
+        for mod in ("tickdisk_probe", "tickdisk_recorder"):
+            shutil.copytree(self.sources / mod, home / ".minetest" / "mods" / mod, dirs_exist_ok=True)
         template = string.Template((self.sources / "minetest.conf").read_text(encoding="utf-8"))
         conf = folder / "minetest.conf"
         conf.write_text(

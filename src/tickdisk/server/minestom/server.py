@@ -38,7 +38,10 @@ class Minestom(BuiltServer):
         "Minestom saves when a program asks. Ours writes the chunks in which a block changed since they were last written, at "
         "the period of the experiment, and before it unloads a chunk that no player sees. A player is written when it leaves.",
     )
-    capabilities = frozenset({"join", "walk", "teleport", "place", "dig", "ping", "marker", "burn", "look", "leave"})
+    capabilities = frozenset(
+        {"join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"}
+    )
+    limits: ClassVar[Mapping[str, str]] = {"npc_attack": "the server stores no entities, so that it writes nothing for a dead NPC"}
     clients = "java"
     readers = "ForkJoinPool-1-"
     radius = 2

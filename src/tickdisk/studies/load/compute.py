@@ -11,12 +11,9 @@ import pandas as pd
 from tickdisk import qos, stats
 from tickdisk.experiment import LOAD, Load
 from tickdisk.foundation import table
-from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import NS_PER_MS
-from tickdisk.manifest import has_run
-from tickdisk.project import read_plan
 from tickdisk.studies.rules import decide_by
-from tickdisk.studies.runs import LifeTables, Runs
+from tickdisk.studies.runs import LifeTables, Runs, all_servers
 
 CARRIED = "carried"
 """The metric: the number of players of the last step before ticks or actions come too late."""
@@ -118,14 +115,7 @@ def compute(plan: str, *, runs: str, margin: float | None) -> Results:
     `plan` and `runs` are the paths of plan.json and of the folder of the run folders. `margin` is a ratio less 1, or None for the
     plan's. Raises TickdiskError if no cell of the experiment has run.
     """
-    read = read_plan(Path(plan))
-    ran = {cell.server for cell in read.cells if cell.experiment == LOAD.name and has_run(Path(runs) / cell.hash)}
-    if not ran:
-        raise TickdiskError(f"no cell of {LOAD.name} has run under {runs}; run `make paper STUDY={LOAD.name}` first")
-    main = read.config.server
-    return Results(
-        [_server(Runs(plan, runs, LOAD.name, name), margin) for name in sorted(ran, key=lambda own: (own != main, own))]
-    )
+    return Results([_server(data, margin) for data in all_servers(Path(plan), Path(runs), LOAD.name)])
 
 
 def _server(data: Runs, margin: float | None) -> ServerLoad:

@@ -45,6 +45,8 @@ def _state_lives(part: Statement, server: ServerLoad) -> None:
     part.fact("lives", len(server.data.lives), "lives", source="manifests", note="with the positive control")
     marked = sum(life.marked for life in server.data.lives)
     part.fact("marked", marked, "lives", source="manifests", note="disturbed even in their last replacement; they count")
+    reference = server.design.reference_players
+    part.fact("reference_players", reference, "players", source="plan", note="players whom the fast device must carry")
     part.fact("most", server.design.players[-1], "players", source="plan", note="players of the last step")
 
 

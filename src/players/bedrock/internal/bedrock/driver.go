@@ -32,7 +32,7 @@ func (d *Driver) Traits() play.Traits {
 		Name: "bedrock",
 		Kinds: []trace.Kind{
 			trace.Join, trace.Walk, trace.Teleport, trace.Place, trace.Dig, trace.Ping, trace.Marker, trace.Burn, trace.Look,
-			trace.Leave,
+			trace.Attack, trace.NPC, trace.Kill, trace.Leave,
 		},
 		UpdatePeriod: period,
 		Terrain:      "chunks",
@@ -61,7 +61,7 @@ func (d *Driver) Check() error {
 // Completion describes when an action of each kind counts as completed.
 func (d *Driver) Completion() string {
 	return fmt.Sprintf("join and teleport: all %d chunks within %d of the player's chunk have arrived, with their sub-chunks; place and dig: "+
-		"the server's update of the block shows the change; ping, marker, burn and look: the server's answer; walk: the first position is "+
+		"the server's update of the block shows the change; every command: the server's answer; walk: the first position is "+
 		"sent; leave: the server has announced it to the players that stay", len(around(protocol.ChunkPos{}, d.radiusChunks)), d.radiusChunks)
 }
 

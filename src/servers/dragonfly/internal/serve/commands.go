@@ -24,6 +24,9 @@ func registerCommands(markers string, out *record.Writer, answers held, terrain 
 	add("tickdisk_teleport", "Moves the player above this place", teleport{held: answers})
 	add("tickdisk_marker", "Reads the world's marker file <n> and answers `marker <n> <bytes>`", marker{folder: markers, record: out})
 	add("tickdisk_look", "Answers `look <x> <y> <z> <kind> <name>`, where the kind is `placed`, `air` or `other`", look{stored: terrain})
+	add("tickdisk_attack", "Hits player <n> once and answers `attacked <n> <health>`", attack{})
+	add("tickdisk_npc", "Puts NPC <n> beside the player and answers `npc <n>`", putNPC{})
+	add("tickdisk_kill", "Hits NPC <n> until it is dead and answers `killed <n> <hits>`", kill{})
 	add("tickdisk_burn", "Keeps the world's goroutine busy for so many milliseconds", burn{record: out})
 }
 

@@ -147,6 +147,7 @@ func (l *life) start() *server.Server {
 		Allower:                 l.spawns,
 		PlayerProvider:          l.spawns,
 		WorldProvider:           terrain,
+		Entities:                withNPCs(),
 		Generator:               func(world.Dimension) world.Generator { return generator{l.record} },
 		Listeners:               []func(server.Config) (server.Listener, error){listen},
 	}.New()

@@ -1,0 +1,133 @@
+"""Effects of slow disks under several conditions, such as a number of servers, each compared with the effect under the first one.
+
+In each life the device changes from epoch to epoch, and a life has one condition. A block has one life of each.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tickdisk import stats
+from tickdisk.studies.rules import decide_by
+from tickdisk.studies.runs import Runs
+from tickdisk.studies.statement import THIS_PROJECT, Statement
+
+_SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
+
+
+def effect_of(arm: str, condition: str) -> str:
+    """Returns the name of the effect of a slow disk under a condition, in facts and claims."""
+    return f"{arm}.{condition}"
+
+
+def over_first(arm: str, condition: str) -> str:
+    """Returns the name of the ratio of that effect to the effect under the first condition."""
+    return f"{arm}.{condition}_over_first"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The lives of one server under all conditions, and the effects that they show."""
+
+    data: Runs
+    names: Sequence[str]
+    """Names of the conditions, of which the first is the one that all others are compared with."""
+    epochs: pd.DataFrame
+    """One row per epoch of a life without the positive control: block, condition, arm, a column for each metric, and others."""
+    logs: Mapping[str, pd.DataFrame]
+    """Logarithms of each metric, with an index of block and condition, and a column for each arm."""
+    contrasts: Mapping[stats.Key, stats.Contrast]
+    """Ratios over blocks by metric and name: those of `effect_of` and `over_first` for each slow disk, and the controls."""
+    decision: stats.Verdicts
+    """Verdicts on `contrasts`."""
+    plan: stats.DecisionPlan
+    """Rules of the decision. It counts blocks."""
+    slow: Sequence[str]
+    """The arms with slow disks."""
+
+    @property
+    def title(self) -> str:
+        """The name of the server for people."""
+        return self.data.manifests[0].server.title
+
+    def mean(self, arm: str, condition: str, column: str) -> stats.Mean:
+        """Returns the mean over blocks of a column of `epochs` on the disk of an arm under a condition."""
+        own = self.epochs[(self.epochs["arm"] == arm) & (self.epochs["condition"] == condition)]
+        return stats.over_lives(own[column], self.plan.alpha)
+
+    def between(self, metric: str, arm: str, condition: str) -> stats.Contrast:
+        """Returns the contrast of a metric on one disk under a condition with that on the same disk under the first one."""
+        levels = self.logs[metric][arm].unstack("condition")
+        return _contrast(self.data, levels[condition] - levels[self.names[0]], self.plan)
+
+    def compare(self, part: Statement, metric: str, name: str, *, fact: str, question: str, claim: str = "") -> None:
+        """States the ratio `name` of a metric as the fact `fact`, and the claim about it, which is called like the fact if not
+        named.
+        """
+        effect, verdict = self.contrasts[metric, name], self.decision.verdicts[metric, name]
+        causes = stats.causes_of(effect, verdict, self.plan)
+        ends = (effect.low, effect.high)
+        part.fact(fact, effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=question)
+        part.comparison(
+            claim or fact,
+            source=THIS_PROJECT,
+            statement=f"{self.title}: {question}",
+            verdict=verdict.word,
+            evidence="; ".join([*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes), _SCAN]),
+            causes=causes,
+            effect=fact,
+            n=verdict.n,
+            counted="blocks",
+        )
+
+
+def analyse(
+    data: Runs, epochs: pd.DataFrame, names: Sequence[str], *, blocks: int, metrics: Mapping[str, str], margin: float | None
+) -> Conditions:
+    """Computes the effects of slow disks under all conditions.
+
+    `epochs` has a row for each epoch of each life: block, life (its name), condition, arm, and a column for each metric, which is
+    above 0. `metrics` says for each metric which kind of positive control it has, `ticks` or `actions`. The life with the name
+    of that control has the baseline and the control. `blocks` are the planned ones, and a `margin` of None is the plan's.
+    """
+    rules = decide_by(data.decision, blocks, margin)
+    baseline, null = data.role("baseline"), data.role("null")
+    positive = {metric: data.positive_for(kind) for metric, kind in metrics.items()}
+    slow = [arm.arm for arm in data.arms if arm.role not in ("baseline", "null", "delay")]
+    is_control = epochs["life"].isin(set(positive.values()))
+    shared, alone = epochs[~is_control], epochs[is_control]
+    effects: dict[stats.Key, stats.Contrast] = {}
+    logs: dict[str, pd.DataFrame] = {}
+    for metric, delay in positive.items():
+        own = logs[metric] = _logs(shared, metric, ["block", "condition"], [baseline, null, *slow])
+        base = own[[baseline, null]].mean(axis=1, skipna=False)
+        again = (own[null] - own[baseline]).groupby("block").mean()
+        delayed = _logs(alone, metric, ["block"], [baseline, delay])
+        effects[metric, null] = _contrast(data, again, rules)
+        effects[metric, delay] = _contrast(data, delayed[delay] - delayed[baseline], rules)
+        for arm in slow:
+            found = (own[arm] - base).unstack("condition").reindex(columns=list(names))
+            for name in names:
+                effects[metric, effect_of(arm, name)] = _contrast(data, found[name], rules)
+            for name in names[1:]:
+                effects[metric, over_first(arm, name)] = _contrast(data, found[name] - found[names[0]], rules)
+    treatments = [effect_of(arm, name) for arm in slow for name in names]
+    treatments += [over_first(arm, name) for arm in slow for name in names[1:]]
+    saturated = data.not_valid()
+    lacking = {name: saturated.get(name.partition(".")[0], ()) for name in (*treatments, null, *positive.values())}
+    roles = stats.Roles(null=null, sham=None, positive=positive, treatments=treatments)
+    decision = stats.decide(effects, rules, roles, obstacles_by_arm=lacking)
+    return Conditions(data, names, shared, logs, effects, decision, rules, slow)
+
+
+def _logs(epochs: pd.DataFrame, metric: str, index: list[str], arms: Sequence[str]) -> pd.DataFrame:
+    """Returns the logarithms of a metric with the rows `index` and a column for each arm. A value that is not above 0 is NaN."""
+    known = epochs[epochs[metric] > 0]
+    wide = known.assign(log=np.log(known[metric])).pivot_table(index=index, columns="arm", values="log")
+    return wide.reindex(columns=list(arms))
+
+
+def _contrast(data: Runs, values: "pd.Series[float]", rules: stats.DecisionPlan) -> stats.Contrast:
+    return data.contrast(values.dropna(), margin=rules.margin, alpha=rules.alpha)

@@ -1,0 +1,89 @@
+"""States the facts and claims about the state of a server's memory."""
+
+from tickdisk import stats
+from tickdisk.experiment import MEMORY
+from tickdisk.foundation.numbers import number
+from tickdisk.studies.conditions import effect_of, over_first
+from tickdisk.studies.memory.compute import METRICS, Results, ServerMemory
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+
+_LIMITED = ("half", "quarter")
+"""States of memory whose limit must be met, so that pages are read again."""
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims about every server. Names begin with `memory.SERVER.`."""
+    statement = Statement(MEMORY.name)
+    for server in results.servers:
+        part, found = statement.part(server.found.data.server), server.found
+        _state_lives(part, server)
+        for metric, (kind, words) in METRICS.items():
+            for arm in found.slow:
+                for condition in found.names:
+                    _claim(part, server, metric, arm, condition)
+            null, positive = found.data.role("null"), found.data.positive_for(kind)
+            name = fact_name(metric)
+            again = f"Effect of the same disk under another name on {words} (A/A control)"
+            found.compare(part, metric, null, fact=f"{name}_ratio.{null}", question=again, claim=f"null.{name}")
+            known = f"Effect of known delays on {words} (positive control)"
+            found.compare(part, metric, positive, fact=f"{name}_ratio.{positive}", question=known, claim=f"{positive}.{name}")
+        _claim_limits(part, server)
+    return statement
+
+
+def _state_lives(part: Statement, server: ServerMemory) -> None:
+    found, design, source = server.found, server.design, "manifests"
+    part.word("title", found.title, source=source, note="name of the server")
+    part.fact("blocks", found.epochs["block"].nunique(), "blocks", source=source, note="every state of memory once")
+    part.fact("lives", len(found.data.lives), "lives", source=source, note="with the positive control")
+    marked = sum(life.marked for life in found.data.lives)
+    part.fact("marked", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
+    part.fact("hot_places", design.hot_places, "places", source="plan", note="places to which players go again and again")
+    for condition in found.names:
+        own = server.states[server.states["condition"] == condition]
+        for column, unit, words in (
+            ("refaults", "pages/s", "pages that were read again for want of memory"),
+            ("cached_mib", "MiB", "page cache of the server at the end"),
+            ("limit_mib", "MiB", "limit of the memory of the server with its page cache"),
+        ):
+            mean = stats.over_lives(own[column].astype(float), found.plan.alpha)
+            note, ends = f"{words}, mean over lives ({condition})", (mean.low, mean.high)
+            part.fact(f"{column}.{condition}", mean.value, unit, interval=ends, n=mean.n, source=source, note=note)
+        for arm in (found.data.role("baseline"), *found.slow):
+            reads = found.mean(arm, condition, "reads_per_s")
+            note, ends = f"reads of the device on {arm}, mean over blocks ({condition})", (reads.low, reads.high)
+            part.fact(f"reads.{arm}.{condition}", reads.value, "reads/s", interval=ends, n=reads.n, source="epochs", note=note)
+
+
+def _claim(part: Statement, server: ServerMemory, metric: str, arm: str, condition: str) -> None:
+    """States what the slow disk does in a state of memory, and how this compares with warm memory."""
+    found, name, words = server.found, fact_name(metric), METRICS[metric][1]
+    slow, fast = (number(found.data.latency_ms(each)) for each in (arm, found.data.role("baseline")))
+    level = found.mean(arm, condition, metric)
+    note, ends = f"{words} on {arm}, mean over blocks ({condition})", (level.low, level.high)
+    part.fact(f"{name}.{arm}.{condition}", level.value, "ms", interval=ends, n=level.n, source="epochs", note=note)
+    effect, more = effect_of(arm, condition), over_first(arm, condition)
+    question = f"Effect of {slow} ms of storage latency instead of {fast} ms on {words}, with {condition} memory"
+    found.compare(part, metric, effect, fact=f"{name}_ratio.{effect}", question=question, claim=f"{name}.{effect}")
+    if (metric, more) in found.contrasts:
+        question = f"Effect of {slow} ms on {words} with {condition} memory as a ratio to that with {found.names[0]} memory"
+        found.compare(part, metric, more, fact=f"{name}_ratio.{more}", question=question, claim=f"{name}.{more}")
+
+
+def _claim_limits(part: Statement, server: ServerMemory) -> None:
+    """States whether pages were read again in every life with too little memory, which is what the limits are for."""
+    limited = server.states[server.states["condition"].isin(_LIMITED)]
+    met, needed = int((limited["refaults"].astype(float) > 0).sum()), server.found.plan.control_minimum
+    part.fact("limits_met", met, "lives", n=len(limited), source="manifests", note="lives with a limit that read pages again")
+    is_few = len(limited) < needed
+    part.bound(
+        "limits",
+        source=THIS_PROJECT,
+        statement=f"{server.found.title}: In every life with too little memory, pages are read again",
+        verdict="not valid" if is_few else "kept" if met == len(limited) else "missed",
+        evidence=f"in {met} of {len(limited)} lives",
+        causes=[stats.TooFew(n=len(limited), needed=needed, counted="lives")] if is_few else (),
+        effect="limits_met",
+        n=len(limited),
+        counted="lives",
+    )
