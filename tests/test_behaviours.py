@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from tickdisk import player
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.player.trace import Event
 from tickdisk.server import SERVERS
+
+if TYPE_CHECKING:
+    from tickdisk.player.trace import Event
 
 S = 1_000_000_000
 COUNTED = {

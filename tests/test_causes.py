@@ -20,11 +20,13 @@ from tickdisk.stats import (
     BelowFloor,
     BoundWord,
     Cause,
+    Censored,
     ClientsSaturated,
     ControlFailed,
     ControlUndecided,
     FewerThanPlanned,
     FilesUnknown,
+    LimitTooNarrow,
     LivesFailed,
     NoInterval,
     NothingCaptured,
@@ -63,6 +65,8 @@ CLAUSES: dict[Cause, str] = {
     NotShown(n=6, counted="requests"): "6 requests are too few to decide",
     BelowFloor(operation="read", latency_ns=20_000, floor_ns=25_000, share=0.7): "the disk is faster than the emulator can be",
     WrongTwinNotFound(n=6, low=0.9, high=1.3): "not even a wrong twin was found to differ",
+    Censored(n=3, of=12): "3 of 12 searches ended at their first step or went through all steps",
+    LimitTooNarrow(players=5, n=4, of=6): "the fast disk carried 5 players in 4 of 6 blocks only",
     NotSettled(n=2, predictions=12): "2 of 12 predictions did not settle",
 }
 

@@ -33,7 +33,7 @@ MEMBERS: dict[str, list[str]] = {
     "backend of devices": [name for name, backend in device.BACKENDS.items() if backend.abilities.mounts],
     "experiment": list(EXPERIMENTS),
     "study with its notebook": list(STUDIES),
-    "server": list(SERVERS),
+    "server": [name for name, kind in SERVERS.items() if kind.variant_of is None],
     "storage pool": list(pools.load_pools(ROOT / "data/pools.yaml")),
     "driver of clients": sorted({kind.clients for kind in SERVERS.values()}),
     "checkpoint algorithm to the simulator": list(checkpoint.ALGORITHMS),

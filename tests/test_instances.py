@@ -82,17 +82,30 @@ def test_a_disk_that_serves_one_after_another_costs_more_with_more_servers(known
     assert verdicts["luanti.latency_6ms.instances_4_over_first"] == "equivalent"
     assert verdicts["luanti.null"] == "equivalent"
     assert verdicts["luanti.tick_delay"] == "different"
-    assert set(verdicts[name] for name in verdicts if "instances_" in name and name.startswith("dragonfly")) == {"equivalent"}
+    assert {verdicts[name] for name in verdicts if "instances_" in name and name.startswith("dragonfly")} == {"equivalent"}
 
 
 def test_the_published_finding_is_upheld_or_contradicted_by_each_disk(known: Study[Results]) -> None:
     outcomes = {claim.id.removeprefix("instances."): claim.study for claim in known.statement.claims if claim.finding}
     assert outcomes == {
-        "luanti.carried.hard_disk": "contradicted",
-        "luanti.carried.latency_6ms": "upheld",
-        "dragonfly.carried.hard_disk": "upheld",
-        "dragonfly.carried.latency_6ms": "upheld",
+        "luanti.hard_disk.instances_4_over_first": "contradicted",
+        "luanti.latency_6ms.instances_4_over_first": "upheld",
+        "dragonfly.hard_disk.instances_4_over_first": "upheld",
+        "dragonfly.latency_6ms.instances_4_over_first": "upheld",
     }
+
+
+def test_servers_that_wait_for_each_others_processor_time_do_not_count_as_a_cost_of_the_disk(tmp_path: Path) -> None:
+    def busy(life: PlannedLife) -> Gap:
+        return lambda arm, block: (
+            (BASE_MS + block) * (life.instances or 1) * (1.5 if arm == "hard_disk" else 1.0)
+            + (DELAY_MS if arm in DELAYED else 0.0)
+        )
+
+    study = study_of(written(tmp_path, "luanti", busy))
+    facts = study.statement.facts
+    assert facts["instances.luanti.level.ssd_100us"].value == pytest.approx(4, rel=0.02)
+    assert facts["instances.luanti.ratio.hard_disk.instances_4_over_first"].value == pytest.approx(1, rel=0.02)
 
 
 def test_a_server_that_stands_longer_than_the_others_makes_the_disk_less_fair(tmp_path: Path) -> None:

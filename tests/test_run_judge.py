@@ -149,12 +149,12 @@ EPOCHS = [
     ],
 )
 def test_an_arm_is_saturated_by_what_happened_in_its_steady_part(client: ClientStatus, arms: list[str]) -> None:
-    assert list(saturated_arms(client, EPOCHS, ["ssd", "hdd"], 100 * S)) == arms
+    assert list(saturated_arms([client], EPOCHS, ["ssd", "hdd"], 100 * S)) == arms
 
 
 def test_a_life_of_one_arm_is_judged_as_a_whole() -> None:
     client = seconds(s0=(2, 100), s9=(0, 50))
-    assert saturated_arms(client, EPOCHS[:1], ["ssd"], 100 * S) == {
+    assert saturated_arms([client], EPOCHS[:1], ["ssd"], 100 * S) == {
         "ssd": "client saturated: 2 of 150 of its timers fired more than 20 ms late"
     }
-    assert saturated_arms(seconds(s0=(1, 100), s9=(0, 50)), EPOCHS[:1], ["ssd"], 100 * S) == {}
+    assert saturated_arms([seconds(s0=(1, 100), s9=(0, 50))], EPOCHS[:1], ["ssd"], 100 * S) == {}

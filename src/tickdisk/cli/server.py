@@ -10,7 +10,7 @@ from tickdisk.server import PORT
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Lists the game servers, makes worlds, checks that a server works here as the experiments need it, and measures its traffic.",
+    help="Lists the game servers, makes worlds, checks that a server works as experiments need it, and measures its traffic.",
 )
 
 

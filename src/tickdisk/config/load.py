@@ -16,7 +16,8 @@ from tickdisk.foundation.yaml_file import read_yaml
 CONFIG_PATH = Path("workflow/config/config.yaml")
 EXPERIMENTS_PATH = Path("workflow/config/experiments.tsv")
 SCHEMA_PATH = Path("workflow/config/schema.json")
-_OPTIONAL = ("latency_us", "read_us", "write_us", "flush_us", "tick_delay_ms", "action_delay_ms", "positive_for", "capture")
+_LATENCIES = ("latency_us", "read_us", "write_us", "flush_us")
+_OPTIONAL = (*_LATENCIES, "tick_delay_ms", "action_delay_ms", "positive_for", "copying", "capture")
 _ADVICE = f"correct it ({SCHEMA_PATH} describes every key)"
 
 
@@ -105,7 +106,7 @@ def check_arms(config: Config, arms: Sequence[Arm]) -> None:
             if config.doses:
                 continue
             lives = int(getattr(config.scales[config.scale].design(entry, server), entry.repeats))
-            ordered = sum(arm.arm not in entry.apart for arm in own)
+            ordered = sum(arm.arm not in entry.apart for arm in own) // entry.divided
             _check_squares(f"{CONFIG_PATH}: {name}.{entry.repeats} on {server}", lives, ordered, config.decision.minimum_lives)
     fixed = config.decision.confirmatory
     there = arms_of(arms, fixed.experiment, config.server)

@@ -169,5 +169,6 @@ def _resolved(arm: Arm, model: DeviceModel) -> ResolvedArm:
         is_sham=arm.role == "sham",
         tick_delay_ms=arm.tick_delay_ms,
         action_delay_ms=arm.action_delay_ms,
+        copying=arm.copying,
         capture=arm.capture,
     )

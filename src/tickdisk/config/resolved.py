@@ -6,7 +6,7 @@ from pydantic import Field
 
 from tickdisk.config.model import FileSystem, Limits, World
 from tickdisk.device import KeptModel
-from tickdisk.experiment import Tool
+from tickdisk.experiment import Copying, Tool
 from tickdisk.foundation.cores import Cores
 from tickdisk.foundation.record import Record, Unit
 
@@ -26,6 +26,8 @@ class ResolvedArm(Record):
     """The tool that captures in this arm, or none."""
     action_delay_ms: int | None = None
     """The time for which the server holds back its answers to players' actions; null for an arm without it."""
+    copying: Annotated[Copying | None, Field(exclude_if=lambda copying: copying is None)] = None
+    """The backup that is made while the arm is in force. The key is absent for an arm without one."""
 
 
 class Resolved(Record):

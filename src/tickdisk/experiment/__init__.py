@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tickdisk.experiment.accesses import ACCESSES
-from tickdisk.experiment.arm import Arm, Tool
+from tickdisk.experiment.arm import Arm, Copying, Tool
+from tickdisk.experiment.backup import BACKUP, Backup
 from tickdisk.experiment.capture_cost import CAPTURE_COST
 from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED, Changes
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Need, StudyEntry
@@ -26,22 +27,23 @@ from tickdisk.experiment.studies import CALIBRATION, CHECKPOINT, INSPECT, NETCOD
 from tickdisk.experiment.switchback import SWITCHBACK
 from tickdisk.experiment.twin import REAL, TWIN, TWIN_ARM, WRONG, Twin
 
-EXPERIMENTS: Mapping[str, Experiment[Any]] = {
-    entry.name: entry
-    for entry in (
-        SWITCHBACK,
-        OPERATIONS,
-        PLAYERS,
-        JOIN_BURST,
-        INSIDE_TICK,
-        ACCESSES,
-        CAPTURE_COST,
-        CHANGES,
-        PREDICTIONS,
-        TWIN,
-        LOAD,
-    )
-}
+_EXPERIMENTS: tuple[Experiment[Any], ...] = (
+    SWITCHBACK,
+    OPERATIONS,
+    PLAYERS,
+    JOIN_BURST,
+    INSIDE_TICK,
+    ACCESSES,
+    CAPTURE_COST,
+    CHANGES,
+    PREDICTIONS,
+    TWIN,
+    LOAD,
+    INSTANCES,
+    MEMORY,
+    BACKUP,
+)
+EXPERIMENTS: Mapping[str, Experiment[Any]] = {entry.name: entry for entry in _EXPERIMENTS}
 """The experiments by name, in the order in which their cells run."""
 _STUDIES: tuple[StudyEntry[Any], ...] = (
     SWITCHBACK,
@@ -65,6 +67,7 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     LOAD,
     INSTANCES,
     MEMORY,
+    BACKUP,
 )
 STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIES}
 """All studies by name, in the order in which the page shows them."""
@@ -72,6 +75,7 @@ STUDIES: Mapping[str, StudyEntry[Any]] = {entry.name: entry for entry in _STUDIE
 __all__ = [
     "ACCESSES",
     "AGAIN",
+    "BACKUP",
     "CALIBRATION",
     "CAPTURED",
     "CAPTURE_COST",
@@ -103,10 +107,12 @@ __all__ = [
     "UNCHANGED",
     "WRONG",
     "Arm",
+    "Backup",
     "Block",
     "Card",
     "Changes",
     "Checkpoint",
+    "Copying",
     "Design",
     "DesignType",
     "Epoch",

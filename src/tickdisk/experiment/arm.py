@@ -9,6 +9,9 @@ from tickdisk.foundation.record import Record
 Role = Literal["baseline", "null", "sham", "dose", "treatment", "held_out", "delay"]
 PositiveFor = Literal["ticks", "actions"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
+Copying = Literal["tar", "tar_limited", "tar_idle", "rsync", "rsync_limited", "rsync_idle"]
+"""A backup that runs while an arm is in force: the program that makes it, at full speed, with a limit of its rate, or at idle
+priority."""
 
 
 def _words(text: object) -> object:
@@ -45,6 +48,8 @@ class Arm(Record):
     positive_for: Annotated[tuple[PositiveFor, ...], BeforeValidator(_words)] = ()
     """Kinds of metrics, ticks or actions with a blank between them, that the arm must make slower by construction, so that it is
     their positive control."""
+    copying: Copying | None = None
+    """The backup of the world that is made again and again on the same disk while the arm is in force. Empty for none."""
     capture: Tool = "none"
     """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
     description: str

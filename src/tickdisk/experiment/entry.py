@@ -134,5 +134,7 @@ class Experiment(StudyEntry[DesignType]):
     """Roles that the analysis needs: the experiment has exactly one arm with each. `check_arms` checks it."""
     positive: tuple[PositiveFor, ...] = field(default=("ticks", "actions"), kw_only=True)
     """Kinds of metrics for which the experiment has exactly one arm that is a positive control: it must make them worse."""
+    divided: int = field(default=1, kw_only=True)
+    """Number of lives of a block among which the other arms are divided evenly. The order of the arms of each is balanced."""
     apart: tuple[str, ...] = field(default=(), kw_only=True)
     """Names of the arms that have a life of their own in each block, and so no place in the order of the other arms."""

@@ -16,8 +16,8 @@ _DELAY_AFTER_S = 0.1
 
 
 MemoryState = Literal["warm", "cold", "half", "quarter"]
-"""State of a server's memory: the whole world was read before the server starts, nothing of it is in memory, or a half or a quarter
-of its hot part fits."""
+"""State of a server's memory: the whole world was read before the server starts, nothing of it is in memory at the start of each
+epoch, or a half or a quarter of its hot part fits."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The state of the page cache: the same play on a slow disk with all of a world in memory, with none of it, and with too little."""
+"""The state of the page cache: the same play with all of a world in memory, with none of it, and with too little memory."""
 
 from functools import partial
 from typing import Annotated
@@ -20,19 +20,20 @@ class Memory(Roaming):
     """Number of blocks. Every state of memory has one life in a block, in a random order. `blocks` on the command line replaces
     it, but not 0, with which the experiment does not run."""
     states: Annotated[tuple[MemoryState, ...], Field(min_length=1)] = ("warm", "cold", "half", "quarter")
-    """States of memory: warm (the whole world was read before the server starts), cold (nothing of it is in memory), and half and
-    quarter (a control group limits the memory of the server to what it needs itself and to so much of the hot part)."""
+    """States of memory: warm (the whole world was read before the server starts), cold (at the start of each epoch nothing of it
+    is in memory), and half and quarter (a control group limits the memory of the server to what it needs itself and to so much of
+    the hot part)."""
     server_mib: Count = 120
     """Memory in MiB that the server needs without any file of the world."""
     hot_mib: Count = 32
     """Memory in MiB that the pages of the hot part of the world need."""
     hot_places: Count = 60
     """Number of places to which players teleport in turn, again and again. Their terrain is the hot part of the world."""
-    settings: dict[str, str] = {}
+    settings: dict[str, str] = Field({})
     """Settings of the server, such as one by which it drops terrain soon, so that it reads the terrain again."""
     players: Count = 5
     warm_up_s: Seconds = 14.0
-    """Time from the last join to the first epoch, in which players visit every hot place once."""
+    """Time from the start of the player trace to the first epoch, in which players visit every hot place once."""
     epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
     """Length of an epoch in save periods of the server. The first period is cut, so at least two are analysed."""
     save_period_s: Seconds = 2.0

@@ -150,11 +150,13 @@ class Child:
         cores: Sequence[int] | None = None,
         policy: int = os.SCHED_OTHER,
         cwd: Path | None = None,
+        groups: Sequence[Path] = (),
     ) -> None:
         """Starts the child. Raises TickdiskError if the program is not installed.
 
-        No shell interprets `command`. With `environment`, `cores` or `cwd` None, the child has those of this process. The
-        scheduling `policy` comes with its lowest priority, and is left as it is if the user may not change it.
+        No shell interprets `command`. With `environment`, `cores` or `cwd` None, the child has those of this process. It is
+        in the cgroups with the folders `groups` from its first instruction on. The scheduling `policy` comes with its lowest
+        priority, and is left as it is if the user may not change it.
         """
         self.name, self.command, self._logs = name, [str(word) for word in command], logs
         logs.mkdir(parents=True, exist_ok=True)
@@ -163,6 +165,8 @@ class Child:
 
         def prepare() -> None:
             die_with_parent()
+            for group in groups:
+                (group / "cgroup.procs").write_text("0")
             if cores is not None:
                 os.sched_setaffinity(0, cores)
             if policy != os.SCHED_OTHER:

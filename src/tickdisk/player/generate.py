@@ -139,7 +139,7 @@ def _attack(workload: Workload) -> Iterator[Event]:
     # Two players attack each other. The last of an odd number attacks the one before it.
     for number, rng in enumerate(workload.rngs()):
         partner = number ^ 1 if number ^ 1 < workload.players else number - 1
-        meeting = axes(workload.place(min(number, partner)))
+        meeting = axes(workload.place(partner & ~1))
         yield Event(ns_of(workload.first_s - _SETTLE_S / 4), player_name(number), "teleport", meeting)
         for due_s in workload.dues_s(rng):
             yield Event(ns_of(due_s), player_name(number), "attack", (("player", partner),))

@@ -70,8 +70,8 @@ def roam(
     loaded. There it places a block again and again, and digs it half a second later or before it goes. It also pings. The phases
     of these periods, which are those of one player, are drawn from the seed. Player N begins at `places[N]`, and teleports use
     the places after those. `joins_s` has the times in s at which players join, if they do not follow each other by
-    `join_period_s`. If `hot_places` is given, teleports go to so many places in turn, again and again. Raises TickdiskError if the
-    world has too few places, or if a period is not positive.
+    `join_period_s`. If `hot_places` is given, teleports go to so many places in turn, again and again. Raises TickdiskError if
+    the world has too few places, or if a period is not positive.
     """
     events, visits = rounds(
         places,
@@ -188,7 +188,9 @@ def last_due_ns(path: Path) -> int:
     try:
         return int(json.loads(lines[-1])["due_ns"])
     except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise TickdiskError(f"{path}, line {max(len(lines), 1)}: this is not a line of a player trace; make the trace again") from error
+        raise TickdiskError(
+            f"{path}, line {max(len(lines), 1)}: this is not a line of a player trace; make the trace again"
+        ) from error
 
 
 def _edits(player: str, dues: Sequence[int], stays: Sequence[Stay]) -> Iterator[Event]:

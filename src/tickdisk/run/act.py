@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,17 +49,17 @@ def _act(
 ) -> Acted:
     fast, logs = folder / "fast", folder / "logs"
     server.copy_world(world, copy)
-    settings = {} if record is None else kind.recording(copy, record)
-    running = kind.start(copy, port=port, folder=fast, logs=logs, settings=settings)
-    try:
-        started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
-        with player.start_players(kind.clients, f"127.0.0.1:{port}", trace, started_ns, fast, logs) as clients:
-            last_s = player.last_due_ns(trace) / 1e9
-            if clients.wait(_LEAD_S + last_s + _DRAIN_S) is None or not (fast / player.STATUS).exists():
-                raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
-        problems = running.stop(_STOP_S)
-    finally:
-        running.kill()
+    with nullcontext({}) if record is None else kind.recording(copy, record) as settings:
+        running = kind.start(copy, port=port, folder=fast, logs=logs, settings=settings)
+        try:
+            started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
+            with player.start_players(kind.clients, f"127.0.0.1:{port}", trace, started_ns, fast, logs) as clients:
+                last_s = player.last_due_ns(trace) / 1e9
+                if clients.wait(_LEAD_S + last_s + _DRAIN_S) is None or not (fast / player.STATUS).exists():
+                    raise TickdiskError(f"the clients of {kind.title} ended without a record: {clients.tail(3)}")
+            problems = running.stop(_STOP_S)
+        finally:
+            running.kill()
     actions = player.read_actions(fast / player.ACTIONS, expected=expected)
     counted = Counter(zip(actions["action"].tolist(), actions["outcome"].tolist(), strict=True))
     return Acted({(str(action), str(outcome)): count for (action, outcome), count in counted.items()}, problems)

@@ -37,7 +37,7 @@ def reasons_to_replace(limits: Limits, life: PlayedLife, controls: Collection[st
     short of processor time there (saturated) are a reason.
     """
     saturated = [f"{reason} (at {arm})" for arm, reason in life.saturated.items() if arm in controls]
-    return [*_of_load(limits, life.load), *saturated, *_of_probe(life), *_of_clocks(life), *_of_device(life)]
+    return [*_of_load(limits, life), *saturated, *_of_probe(life), *_of_clocks(life), *_of_device(life)]
 
 
 def arms_not_valid(life: PlayedLife, controls: Collection[str]) -> dict[str, str]:
@@ -57,10 +57,13 @@ def noted(life: PlayedLife) -> list[str]:
     return [*_of_ending(life), *_of_actions(life), *_of_ticks(life)]
 
 
-def _of_load(limits: Limits, load: host.MachineLoad) -> Iterator[str]:
+def _of_load(limits: Limits, life: PlayedLife) -> Iterator[str]:
+    load = life.load
+    # Where the memory of a server is limited on purpose, its waits for memory are an outcome.
+    is_limited = life.quota is not None and life.quota.memory_bytes is not None
     for what, share, limit in (
         ("steal", load.steal_share, limits.steal_share),
-        ("memory pressure", load.pressure_memory_share, limits.pressure_memory_share),
+        ("memory pressure", None if is_limited else load.pressure_memory_share, limits.pressure_memory_share),
         ("other programs on the cores", load.other_programs_share, limits.other_programs_share),
     ):
         if share is not None and share > limit:
@@ -68,6 +71,12 @@ def _of_load(limits: Limits, load: host.MachineLoad) -> Iterator[str]:
 
 
 def _of_probe(life: PlayedLife) -> Iterator[str]:
+    for neighbour in life.neighbours:
+        counts = neighbour.ticks
+        if not neighbour.server_problems and (counts.rejected or counts.backwards or not counts.complete):
+            yield f"the tick probe's file of server {neighbour.instance} is damaged: {counts.rejected} lines rejected"
+        if counts.blocks_generated > 0:
+            yield f"{counts.blocks_generated} pieces of terrain were generated on server {neighbour.instance}"
     ticks = life.ticks
     cut_off = 0 if life.server_ended_in_order else 1
     if ticks.rejected > cut_off or ticks.backwards or (life.server_ended_in_order and not ticks.complete):

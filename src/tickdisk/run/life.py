@@ -1,5 +1,6 @@
 """One server life on an emulated device, from the copy of the world to its record."""
 
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -10,11 +11,13 @@ from pathlib import Path
 from tickdisk import device
 from tickdisk.foundation import clock, host, memory
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.foundation.process import Child
 from tickdisk.manifest import PlayedLife
 from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
-from tickdisk.run.neighbours import Neighbours, limited, usage_of
+from tickdisk.run.limits import Meter, groups_of, limited
+from tickdisk.run.neighbours import Neighbours
 from tickdisk.run.play import play
 from tickdisk.run.played import played_world
 from tickdisk.run.record import CpuRecorder
@@ -29,6 +32,8 @@ _EMULATORS = ("emulator", "emulator_apart")
 """Names of the emulators of both devices in the table `load`."""
 _FIRST_TICK_S = 2.0
 """Time within which a probe has written the first ticks of a server that accepts players."""
+_BALLAST, _FILE_MIB = "ballast", 16
+"""The folder beside the world that backups copy, too, and the size of each of its files in MiB."""
 _BEFORE = 1 << 32
 """Stands for the number of an epoch before the first epoch."""
 
@@ -72,9 +77,10 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
         if stage.real_disk is None:
             for name, each in zip(_EMULATORS, disks, strict=False):
                 cpu.follow(name, each.daemon_pid)
-        with captures.around_start(first), limited(stage, mounted) as group:
-            if stage.life.memory == "warm":
-                _read_all(world)
+        group = limited(stage, mounted)
+        if stage.life.memory == "warm":
+            _read_all(world, stage.logs, groups_of(group))
+        with captures.around_start(first):
             running = stage.server.start(
                 world,
                 port=stage.project.config.port,
@@ -83,11 +89,13 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
                 cores=cores.server,
                 save_period_s=stage.save_period_s,
                 settings=stage.settings,
+                groups=groups_of(group),
             )
         mounted.callback(running.kill)
         running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
         others = neighbours.start(worlds, fast, cpu, mounted)
+        neighbours.make_backups([world, *([disk.mount_point / _BALLAST] if stage.ballast_mib else [])], mounted)
         for each, pid in product(disks, (*running.pids, *others)):
             each.add_user(pid)
         cpu.follow("server", running.pid)
@@ -96,10 +104,12 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
         if (thread := _tick_thread(stage.server, running)) is not None:
             cpu.follow("tick thread", running.pid, thread=thread)
         with instruments(*disks):
+            meter_of_limits = Meter(group)
+            meter_of_limits.begin()
             played = play(stage, disks, running, world, fast, captures, cpu, images, neighbours)
+            quota = meter_of_limits.read(stage.quota)
             problems = running.stop(_STOP_S)
             captures.end()
-            quota = None if group is None else usage_of(stage, group)
             neighbours.stop(_STOP_S)
             load, statuses = meter.read(), tuple(each.status() for each in disks)
     return Ending(running, thread, world, played, problems, load, statuses, disk.file_system, quota, neighbours)
@@ -122,6 +132,8 @@ def _copy_world(
     try:
         for each in targets:
             copy_world(generated, each)
+        if stage.ballast_mib:
+            _write_ballast(disk.mount_point / _BALLAST, stage.ballast_mib)
     except OSError as error:
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise TickdiskError(
@@ -137,11 +149,19 @@ def _copy_world(
     return targets
 
 
-def _read_all(world: Path) -> None:
-    """Reads all files of a world, so that the page cache has them. They count for the control group of this process."""
-    for path in sorted(world.rglob("*")):
-        if path.is_file():
-            path.read_bytes()
+def _write_ballast(folder: Path, size_mib: int) -> None:
+    """Writes a folder of random bytes, in files of 16 MiB, which cannot be compressed and are not in memory after the remount."""
+    folder.mkdir()
+    for number in range(0, size_mib, _FILE_MIB):
+        (folder / str(number)).write_bytes(os.urandom(min(_FILE_MIB, size_mib - number) << 20))
+
+
+def _read_all(world: Path, logs: Path, groups: Sequence[Path]) -> None:
+    """Lets a process in some cgroups read all files of a world, so that the page cache has them, where they count for these."""
+    paths = [path for path in sorted(world.rglob("*")) if path.is_file()]
+    with Child("warm", ["sha256sum", *paths], logs, groups=groups) as reader:
+        if (code := reader.wait(_STOP_S)) != 0:
+            raise TickdiskError(f"the world in {world} could not be read into memory (exit code {code}): {reader.tail(1)}")
 
 
 def _tick_thread(kind: Server, running: RunningServer) -> int | None:

@@ -10,6 +10,7 @@ from tickdisk import device, player
 from tickdisk.foundation import host
 from tickdisk.manifest import Ended
 from tickdisk.run.actors import Actors, ServerEndedError
+from tickdisk.run.cache import forget
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
 from tickdisk.run.neighbours import Neighbours
@@ -72,8 +73,8 @@ def play(
     """Starts the players and plays the epochs of a server life: switches device, answers and capture, and waits for the players.
 
     The world lies on the first of the `disks`, in the folder `world`. The folder `fast` takes what the players record, and
-    `images` the images of power cuts. The players of the `neighbours`, which are further servers, play at the same time. If the server ends by itself, the players are ended, too. Raises InstrumentError if an
-    instrument fails.
+    `images` the images of power cuts. The players of the `neighbours`, which are further servers, play at the same time. If the
+    server ends by itself, the players are ended, too. Raises InstrumentError if an instrument fails.
     """
     started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
     epochs, ended = list[PlayedEpoch](), None
@@ -95,7 +96,7 @@ def play(
             extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
             try:
                 with actors.explained_by_its_end():
-                    _switch(stage, actors, captures, started_ns, epochs, images)
+                    _switch(stage, actors, captures, started_ns, epochs, images, neighbours, world)
                     until_ns = started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9)
                     actors.finish(until_ns)
                     neighbours.finish(until_ns)
@@ -107,9 +108,17 @@ def play(
 
 
 def _switch(
-    stage: Stage, actors: Actors, captures: LifeCaptures, started_ns: int, epochs: list[PlayedEpoch], images: CutImages
+    stage: Stage,
+    actors: Actors,
+    captures: LifeCaptures,
+    started_ns: int,
+    epochs: list[PlayedEpoch],
+    images: CutImages,
+    neighbours: Neighbours,
+    world: Path,
 ) -> None:
-    """Sets devices, answers and capture of each epoch at its time, stalls the device, and adds the epochs as they really were.
+    """Sets devices, answers, capture and backup of each epoch at its time, stalls the device, and adds the epochs as they really
+    were. Where memory is cold, the page cache forgets the world.
 
     Images of power cuts are taken at their times.
     """
@@ -131,7 +140,10 @@ def _switch(
                 end_ns=started_ns + round(epoch.end_s * 1e9),
             )
         )
+        if stage.life.memory == "cold":
+            forget(world)
         captures.begin(epoch.arm)
+        neighbours.switch(epoch.arm)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
             actors.wait_until(started_ns + round(stall.due_s * 1e9))
             actors.disk.stall(stall.length_ms * 1_000_000)
@@ -139,6 +151,7 @@ def _switch(
             actors.wait_until(started_ns + round(due_s * 1e9))
             images.take(started_ns + round(due_s * 1e9))
     actors.wait_until(started_ns + round(stage.life.epochs[-1].end_s * 1e9))
+    neighbours.end_backups()
 
 
 def _ended(stage: Stage, epochs: list[PlayedEpoch], at_ns: int, message: str) -> Ended:

@@ -1,14 +1,15 @@
 """Starts and stops servers at a rate, as a host does that starts a server when somebody wants to play (PokeSto, section 4)."""
 
-import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from tickdisk import server
 from tickdisk.foundation.errors import TickdiskError
+from tickdisk.run.cache import forget
 
 _STOP_S = 60.0
 _MOST_AT_ONCE = 32
@@ -38,22 +39,31 @@ def provision(
     would run at once.
     """
     if instances > _MOST_AT_ONCE:
-        raise TickdiskError(f"{instances} copies of the world are more than the {_MOST_AT_ONCE} that are allowed; lower the number")
+        raise TickdiskError(
+            f"{instances} copies of the world are more than the {_MOST_AT_ONCE} that are allowed; lower the number"
+        )
     kind.check()
     copies = [folder / f"instance{number}" for number in range(instances)]
     for copy in copies:
         server.copy_world(world, copy)
-        _forget(copy)
+        forget(copy)
     started = time.monotonic() + 0.5
 
-    def run(number: int) -> Provisioned:
+    failed = Event()
+
+    def run(number: int) -> Provisioned | None:
         due_s = number / per_s
-        time.sleep(max(0.0, started + due_s - time.monotonic()))
+        if failed.wait(max(0.0, started + due_s - time.monotonic())):
+            return None
         own = fast / f"instance{number}"
-        running = kind.start(copies[number], port=port + number, folder=own, logs=own / "logs")
+        try:
+            running = kind.start(copies[number], port=port + number, folder=own, logs=own / "logs")
+        except TickdiskError:
+            failed.set()  # The other servers are stopped at once, and no further one is started.
+            raise
         try:
             ready_s = time.monotonic() - started - due_s
-            time.sleep(stay_s)
+            failed.wait(stay_s)
             asked = time.monotonic()
             problems = running.stop(_STOP_S)
         finally:
@@ -61,16 +71,8 @@ def provision(
         return Provisioned(number, due_s, ready_s, time.monotonic() - asked, tuple(problems))
 
     with ThreadPoolExecutor(instances) as threads:
-        return list(threads.map(run, range(instances)))
-
-
-def _forget(folder: Path) -> None:
-    """Writes the files of a folder to the disk and drops them from memory, so that they are read from the disk next time."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
+        try:
+            return [one for one in threads.map(run, range(instances)) if one is not None]
+        except BaseException:
+            failed.set()
+            raise

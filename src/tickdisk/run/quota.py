@@ -1,13 +1,14 @@
 """Limits what a server may use of the processor and of memory, by a cgroup of its own (version 1 or 2).
 
-The page cache belongs to the cgroup of the process that first read or wrote a page, so a limit of memory is also one of the cache.
+A page of the page cache belongs to the cgroup of the process that first read or wrote it, so a limit of memory is also one of the
+cache.
 """
 
 import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -18,6 +19,7 @@ from tickdisk.foundation.guard import guarded
 _PERIOD_US = 100_000
 """Period in which a group gets its share of the processor. It is the kernel's own."""
 _REMOVE_S = 5.0
+_REFAULTS = "workingset_refault_file"
 _numbers = itertools.count()
 _GUARD = """
 for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -47,40 +49,45 @@ class Usage:
     cached_bytes: int
     """Size of its pages of files in memory."""
     throttled_ns: int
-    """Time for which its processes had to wait because their share of the processor was used up."""
+    """Time for which its processes had to wait because their share of the processor was used up, summed over processors."""
+    at_ns: int
+    """Time of CLOCK_MONOTONIC at which this was read."""
 
 
 class Group:
-    """A cgroup with a quota. It exists while it is used as a context manager, and its processes must end before it does.
+    """A cgroup with a quota, which processes join by `folders`. It exists while it is used as a context manager, and its
+    processes must end before it does.
 
     Entering raises TickdiskError if the kernel does not allow such a group.
     """
 
     def __init__(self, quota: Quota) -> None:
         self._quota = quota
-        self._name = f"tickdisk-quota-{os.getpid()}-{next(_numbers)}"
+        self.number = next(_numbers)
+        """Number of the group in this process, which is part of its name."""
+        self._name = f"tickdisk-quota-{os.getpid()}-{self.number}"
         self._folders: dict[str, Path] = {}
-        self._homes: dict[str, Path] = {}
         self._guard = ExitStack()
 
     def __enter__(self) -> Self:
-        for controller, home, is_v2 in _homes():
-            self._homes[controller] = home
-            top = _top(home) if is_v2 else home
-            folder = self._folders[controller] = top / self._name
-            try:
-                if is_v2:
-                    _enable(top)
-                folder.mkdir(exist_ok=True)
+        homes = list(_homes())
+        self._folders = {controller: (_top(home) if is_v2 else home) / self._name for controller, home, is_v2 in homes}
+        # The guard comes first, so that nothing is left whenever this process is killed.
+        self._guard.enter_context(guarded(_GUARD, *self.folders))
+        try:
+            for folder in self.folders:
+                if (folder.parent / "cgroup.subtree_control").exists():
+                    _enable(folder.parent)
+                folder.mkdir()
+            for controller, _, is_v2 in homes:
                 for name, value in self._limits(controller, is_v2).items():
-                    (folder / name).write_text(value)
-            except OSError as error:
-                self._remove()
-                raise TickdiskError(
-                    f"a group with a quota of {controller} cannot be made in {top}: {error.strerror}; run as root, on a machine "
-                    "or in a container that may make cgroups"
-                ) from error
-        self._guard.enter_context(guarded(_GUARD, *dict.fromkeys(self._folders.values())))
+                    (self._folders[controller] / name).write_text(value)
+        except OSError as error:
+            self._guard.close()
+            raise TickdiskError(
+                f"a group with a quota cannot be made ({error.filename}: {error.strerror}); run as root, on a machine or in a "
+                "container that may make cgroups"
+            ) from error
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -89,22 +96,20 @@ class Group:
         finally:
             self._guard.close()
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Puts this process into the group for a time, so that children are members from their first instruction."""
-        try:
-            for folder in self._folders.values():
-                (folder / "cgroup.procs").write_text(str(os.getpid()))
-            yield
-        finally:
-            for home in self._homes.values():
-                (home / "cgroup.procs").write_text(str(os.getpid()))
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of the group's cgroups, which a process can join."""
+        return list(dict.fromkeys(self._folders.values()))
 
     def usage(self) -> Usage:
-        """Returns what the group has met of its limits so far."""
+        """Returns what the group has met of its limits so far. Raises TickdiskError if the kernel does not count it."""
         memory, cpu = (_numbers_of(self._folders[name] / f"{name}.stat") for name in ("memory", "cpu"))
+        if _REFAULTS not in memory:
+            raise TickdiskError(
+                f"{self._folders['memory']}/memory.stat does not count refaults ({_REFAULTS}); use Linux 5.9 or newer"
+            )
         throttled_ns = cpu["throttled_time"] if "throttled_time" in cpu else 1000 * cpu.get("throttled_usec", 0)
-        return Usage(memory.get("workingset_refault_file", 0), memory.get("cache", memory.get("file", 0)), throttled_ns)
+        return Usage(memory[_REFAULTS], memory.get("cache", memory.get("file", 0)), throttled_ns, time.monotonic_ns())
 
     def _limits(self, controller: str, is_v2: bool) -> Mapping[str, str]:
         cores, memory_bytes = self._quota.cores, self._quota.memory_bytes
@@ -117,13 +122,15 @@ class Group:
 
     def _remove(self) -> None:
         until = time.monotonic() + _REMOVE_S
-        for folder in dict.fromkeys(self._folders.values()):
+        for folder in self.folders:
             while folder.exists():
                 try:
                     folder.rmdir()
                 except OSError as error:
                     if time.monotonic() > until:
-                        raise TickdiskError(f"cannot remove {folder}: {error.strerror}; end what is in it, then remove it") from error
+                        raise TickdiskError(
+                            f"cannot remove {folder}: {error.strerror}; end what is in it, then remove it"
+                        ) from error
                     time.sleep(0.02)
 
 
@@ -132,7 +139,7 @@ def _homes() -> Iterator[tuple[str, Path, bool]]:
 
     Raises TickdiskError if a controller is not there.
     """
-    own = {}
+    own: dict[str, str] = {}
     for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
         _, names, path = line.split(":", 2)
         own |= dict.fromkeys(names.split(","), path)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tickdisk import calibrate, device
 from tickdisk.config import Cell
-from tickdisk.experiment import REAL, SHARES, PlannedLife, Tool
+from tickdisk.experiment import REAL, SHARES, Copying, PlannedLife, Tool
 from tickdisk.foundation import host
 from tickdisk.project import Project
 from tickdisk.run.quota import Quota
@@ -154,6 +154,15 @@ class Stage:
     def action_delay_ms(self, arm: str) -> int:
         """Returns the time for which the server holds back its answers to players in an arm, or 0."""
         return next(each.action_delay_ms or 0 for each in self.cell.resolved.arms if each.arm == arm)
+
+    def copying(self, arm: str) -> Copying | None:
+        """Returns the backup that is made while an arm is in force, or None."""
+        return next(each.copying for each in self.cell.resolved.arms if each.arm == arm)
+
+    @property
+    def ballast_mib(self) -> int:
+        """Size in MiB of a folder beside the world, which backups copy, too. It is 0 in a life without backups."""
+        return int(self.cell.resolved.design.get("ballast_mib", 0))
 
     @property
     def names_apart(self) -> tuple[str, ...]:

@@ -137,6 +137,7 @@ def _record(
     played, ticks = ending.played, recorded.ticks
     agreement = clock_agreement(recorded.actions, ticks.markers, recorded.requests.to_pandas())
     arms = dict.fromkeys(epoch.arm for epoch in stage.life.epochs)
+    clients = [recorded.client, *(neighbour.client for neighbour in neighbours)]
     return PlayedLife(
         name=stage.life.name,
         trace_events=trace.events,
@@ -168,7 +169,7 @@ def _record(
         clock_disagreement_ns=agreement.disagreement_ns,
         markers_unseen=agreement.unseen,
         # Where players go up until something gives out, saturated clients are one of the outcomes.
-        saturated={} if stage.life.in_steps else saturated_arms(recorded.client, played.epochs, arms, played.started_ns),
+        saturated={} if stage.life.in_steps else saturated_arms(clients, played.epochs, arms, played.started_ns),
         quota=ending.quota,
         neighbours=neighbours,
     )

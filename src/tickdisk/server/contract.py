@@ -4,7 +4,7 @@ import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -34,7 +34,9 @@ from tickdisk.server.world import (
 _ACTION_DELAY = "action_delay_ms"
 """Name of the file beside the record of the probe from which a server takes how long it holds back its answers."""
 DataType = Literal["terrain", "player", "npc", "other"]
-Capability = Literal["join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"]
+Capability = Literal[
+    "join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"
+]
 
 
 @dataclass(frozen=True)
@@ -348,10 +350,10 @@ class Server(ABC):
         del content, logs
         raise TickdiskError(f"{self.title} has no store {store}; take a change without one")
 
-    def recording(self, world: Path, output: Path) -> dict[str, str]:
-        """Changes a world so that what players do in it is recorded as a player trace, and returns the settings for `start`.
+    def recording(self, world: Path, output: Path) -> AbstractContextManager[dict[str, str]]:
+        """Changes a world for the length of a block so that what players do in it is recorded as a player trace.
 
-        The trace is written to `output`. Raises TickdiskError if there is no recorder for the server.
+        Yields the settings for `start`. The trace is written to `output`. Raises TickdiskError if the server has no recorder.
         """
         del world, output
         raise TickdiskError(f"there is no recorder of players for {self.title}; take Luanti")
@@ -366,13 +368,14 @@ class Server(ABC):
         cores: Sequence[int] | None = None,
         save_period_s: float | None = None,
         settings: Mapping[str, str] | None = None,
+        groups: Sequence[Path] = (),
     ) -> RunningServer:
         """Starts the server on `world`, which `make_world` made, and returns when it answers on 127.0.0.1:`port`.
 
         Player N, such as `p007`, enters the world at its place N. `folder` lies in memory and takes the record of the probe and
         the server's log, and `logs` takes command and exit code. None means all cores, and the usual `save_period_s` in `saving`.
-        `settings` take precedence over those that the project chooses. Raises TickdiskError if the port is taken, if there is no
-        world or one of another server, or if the server does not start.
+        `settings` take precedence over those that the project chooses, and `groups` are cgroups that the server is in. Raises
+        TickdiskError if the port is taken, if there is no world or one of another server, or if the server does not start.
         """
         program = self.check()
         if not (world / WORLD_FILE).exists():
@@ -387,7 +390,7 @@ class Server(ABC):
             database = self._start_database(world, folder, logs, cores)
             if database is not None:
                 undo.callback(database.kill)
-            child = Child(self.name, launch.command, logs, environment=launch.environment, cores=cores)
+            child = Child(self.name, launch.command, logs, environment=launch.environment, cores=cores, groups=groups)
             undo.callback(child.stop, 5, signal.SIGKILL)
             wait_until_ready(
                 child,

@@ -220,6 +220,36 @@ class NotShown(Record):
     """Plural of the word for what is counted."""
 
 
+class Censored(Record):
+    """Searches ended at their first step or went through all steps, so that the true numbers may differ by more."""
+
+    kind: Literal["censored"] = "censored"
+    n: int
+    """Number of such searches."""
+    of: int
+    """Number of all searches that were compared."""
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"{self.n} of {self.of} searches ended at their first step or passed all steps, so the ratio may be further from 1"
+
+
+class LimitTooNarrow(Record):
+    """The fast device did not carry the load that it has to carry, so that the limits say nothing about a slow one."""
+
+    kind: Literal["limit_too_narrow"] = "limit_too_narrow"
+    players: int
+    n: int
+    """Number of blocks in which it carried these players."""
+    of: int
+
+    @property
+    def sentence(self) -> str:
+        """The cause in words."""
+        return f"the fast disk carried {self.players} players in {self.n} of {self.of} blocks only"
+
+
 class BelowFloor(Record):
     """A real disk is often faster at an operation than the emulator can be, so that no emulated twin stands for it."""
 
@@ -284,10 +314,20 @@ Obstacle = (
     | NothingCaptured
     | FilesUnknown
     | StepsNotValid
+    | LimitTooNarrow
 )
 """A cause for which `verdict` can say nothing, or for which a test that succeeds decides nothing."""
 Cause = Annotated[
-    Obstacle | NotMeasured | PointsNotJudged | LivesFailed | Undecided | NotShown | BelowFloor | WrongTwinNotFound | NotSettled,
+    Obstacle
+    | NotMeasured
+    | PointsNotJudged
+    | LivesFailed
+    | Undecided
+    | NotShown
+    | BelowFloor
+    | WrongTwinNotFound
+    | NotSettled
+    | Censored,
     Field(discriminator="kind"),
 ]
 """A cause for which a claim is not decided, as claims.json holds it."""

@@ -199,10 +199,15 @@ def lives_to_decide(effect: Contrast, decided: Verdict, plan: DecisionPlan) -> i
     return None if needed is None else max(needed, effect.n + 1, plan.minimum)
 
 
-def causes_of(effect: Contrast, decided: Verdict, plan: DecisionPlan) -> tuple[Obstacle | Undecided, ...]:
-    """Returns the causes for which the verdict `decided` leaves a contrast open. There are none if the verdict decides."""
+def causes_of(
+    effect: Contrast, decided: Verdict, plan: DecisionPlan, *, counted: str = "lives"
+) -> tuple[Obstacle | Undecided, ...]:
+    """Returns the causes for which the verdict `decided` leaves a contrast open. There are none if the verdict decides.
+
+    `counted` is the plural of the word for what the plan calls lives.
+    """
     if decided.word == "inconclusive" and not decided.obstacles:
-        return (Undecided(n=decided.n, needed=lives_to_decide(effect, decided, plan), counted="lives"),)
+        return (Undecided(n=decided.n, needed=lives_to_decide(effect, decided, plan), counted=counted),)
     return decided.obstacles
 
 
@@ -220,6 +225,7 @@ def decide(
     obstacles_by_arm: Mapping[str, Sequence[Obstacle]] | None = None,
     unreached: Mapping[str, int] | None = None,
     lent: Mapping[str, DecisionPlan] | None = None,
+    counted: str = "lives",
 ) -> Verdicts:
     """Decides on every control and every claim of an experiment.
 
@@ -231,7 +237,8 @@ def decide(
 
     The `obstacles` are causes for which no claim can be decided, and `obstacles_by_arm` has those that concern one arm. The
     mapping `unreached` has, by arm, the number of lives whose server ended before the arm's turn. A control that another
-    experiment lends is decided by the plan of that one, which `lent` has by arm.
+    experiment lends is decided by the plan of that one, which `lent` has by arm. `counted` is the plural of the word for what the
+    plan calls lives.
     """
     own, before, plans = obstacles_by_arm or {}, unreached or {}, lent or {}
     metrics = list(roles.positive)
@@ -251,6 +258,7 @@ def decide(
             minimum=plan.control_minimum,
             obstacles=stands,
             unreached=before.get(key[1], 0),
+            counted=counted,
         )
         for arm in quiet:
             verdicts[metric, arm] = verdict(
@@ -261,6 +269,7 @@ def decide(
                 unreached=before.get(arm, 0),
                 p=p[metric, arm],
                 p_equivalent=p_equivalent[metric, arm],
+                counted=counted,
             )
         controls[metric] = _controls(effects, verdicts, plan, roles, metric)
     claims = [(metric, arm) for metric in metrics for arm in roles.treatments if (metric, arm) not in verdicts]
@@ -283,6 +292,7 @@ def decide(
                 unreached=before.get(key[1], 0),
                 p=p[key],
                 p_equivalent=p_equivalent[key],
+                counted=counted,
             )
     return Verdicts(verdicts, controls)
 

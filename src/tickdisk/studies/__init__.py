@@ -7,6 +7,7 @@ as files.
 """
 
 from tickdisk.studies.accesses import study as accesses
+from tickdisk.studies.backup import study as backup
 from tickdisk.studies.calibration import study as calibration
 from tickdisk.studies.capture_cost import study as capture_cost
 from tickdisk.studies.changes import study as changes
@@ -43,6 +44,7 @@ __all__ = [
     "Study",
     "accesses",
     "around_tick",
+    "backup",
     "calibration",
     "capture_cost",
     "changes",

@@ -28,6 +28,31 @@ def over_first(arm: str, condition: str) -> str:
 
 
 @dataclass(frozen=True)
+class Arms:
+    """The arms whose effects are computed, and the controls."""
+
+    baseline: str
+    null: str
+    positive: Mapping[str, str]
+    """The positive control of each metric."""
+    slow: Sequence[str]
+    """The arms whose effects are asked about."""
+
+    @classmethod
+    def of(cls, data: Runs, metrics: Mapping[str, str]) -> "Arms":
+        """Returns the arms of an experiment by their roles.
+
+        `metrics` says for each metric which kind of positive control it has, `ticks` or `actions`.
+        """
+        return cls(
+            data.role("baseline"),
+            data.role("null"),
+            {metric: data.positive_for(kind) for metric, kind in metrics.items()},
+            [arm.arm for arm in data.arms if arm.role not in ("baseline", "null", "delay")],
+        )
+
+
+@dataclass(frozen=True)
 class Conditions:
     """The lives of one server under all conditions, and the effects that they show."""
 
@@ -44,8 +69,12 @@ class Conditions:
     """Verdicts on `contrasts`."""
     plan: stats.DecisionPlan
     """Rules of the decision. It counts blocks."""
-    slow: Sequence[str]
-    """The arms with slow disks."""
+    arms: Arms
+
+    @property
+    def slow(self) -> Sequence[str]:
+        """The arms whose effects are asked about, such as those with slow disks."""
+        return self.arms.slow
 
     @property
     def title(self) -> str:
@@ -59,43 +88,69 @@ class Conditions:
 
     def between(self, metric: str, arm: str, condition: str) -> stats.Contrast:
         """Returns the contrast of a metric on one disk under a condition with that on the same disk under the first one."""
-        levels = self.logs[metric][arm].unstack("condition")
+        levels = self.logs[metric].pivot_table(index="block", columns="condition", values=arm)
         return _contrast(self.data, levels[condition] - levels[self.names[0]], self.plan)
 
-    def compare(self, part: Statement, metric: str, name: str, *, fact: str, question: str, claim: str = "") -> None:
-        """States the ratio `name` of a metric as the fact `fact`, and the claim about it, which is called like the fact if not
-        named.
+    def compare(
+        self,
+        part: Statement,
+        metric: str,
+        name: str,
+        *,
+        fact: str,
+        question: str,
+        claim: str,
+        finding: stats.Finding | None = None,
+        is_same: bool = True,
+    ) -> None:
+        """States the ratio `name` of a metric as the fact `fact`, and a claim about it.
+
+        `finding` and `is_same` are those of `Statement.comparison`.
         """
         effect, verdict = self.contrasts[metric, name], self.decision.verdicts[metric, name]
-        causes = stats.causes_of(effect, verdict, self.plan)
+        causes = stats.causes_of(effect, verdict, self.plan, counted="blocks")
         ends = (effect.low, effect.high)
         part.fact(fact, effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=question)
         part.comparison(
-            claim or fact,
+            claim,
             source=THIS_PROJECT,
             statement=f"{self.title}: {question}",
             verdict=verdict.word,
-            evidence="; ".join([*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes), _SCAN]),
+            evidence="; ".join(
+                [
+                    *([verdict.shown] if verdict.shown else []),
+                    *(cause.sentence for cause in causes),
+                    *([_SCAN] if verdict.family == "scan" else []),
+                ]
+            ),
             causes=causes,
             effect=fact,
             n=verdict.n,
             counted="blocks",
+            finding=finding,
+            is_same=is_same,
         )
 
 
 def analyse(
-    data: Runs, epochs: pd.DataFrame, names: Sequence[str], *, blocks: int, metrics: Mapping[str, str], margin: float | None
+    data: Runs,
+    epochs: pd.DataFrame,
+    names: Sequence[str],
+    arms: Arms,
+    *,
+    blocks: int,
+    margin: float | None,
+    not_valid: Mapping[str, Sequence[stats.Obstacle]] | None = None,
 ) -> Conditions:
-    """Computes the effects of slow disks under all conditions.
+    """Computes the effects of slow disks, or of other arms, under all conditions.
 
     `epochs` has a row for each epoch of each life: block, life (its name), condition, arm, and a column for each metric, which is
-    above 0. `metrics` says for each metric which kind of positive control it has, `ticks` or `actions`. The life with the name
-    of that control has the baseline and the control. `blocks` are the planned ones, and a `margin` of None is the plan's.
+    above 0. The metrics are those that have a positive control. The life with the name of that control has the baseline and the
+    control. `blocks` are the planned ones, and a `margin` of None is the plan's. `not_valid` has the causes for which lives say
+    nothing about an arm, and is that of `data` if it is None.
     """
     rules = decide_by(data.decision, blocks, margin)
-    baseline, null = data.role("baseline"), data.role("null")
-    positive = {metric: data.positive_for(kind) for metric, kind in metrics.items()}
-    slow = [arm.arm for arm in data.arms if arm.role not in ("baseline", "null", "delay")]
+    baseline, null, positive, slow = arms.baseline, arms.null, arms.positive, arms.slow
     is_control = epochs["life"].isin(set(positive.values()))
     shared, alone = epochs[~is_control], epochs[is_control]
     effects: dict[stats.Key, stats.Contrast] = {}
@@ -108,18 +163,19 @@ def analyse(
         effects[metric, null] = _contrast(data, again, rules)
         effects[metric, delay] = _contrast(data, delayed[delay] - delayed[baseline], rules)
         for arm in slow:
-            found = (own[arm] - base).unstack("condition").reindex(columns=list(names))
+            effect = (own[arm] - base).rename("effect").reset_index()
+            found = effect.pivot_table(index="block", columns="condition", values="effect").reindex(columns=list(names))
             for name in names:
                 effects[metric, effect_of(arm, name)] = _contrast(data, found[name], rules)
             for name in names[1:]:
                 effects[metric, over_first(arm, name)] = _contrast(data, found[name] - found[names[0]], rules)
     treatments = [effect_of(arm, name) for arm in slow for name in names]
     treatments += [over_first(arm, name) for arm in slow for name in names[1:]]
-    saturated = data.not_valid()
+    saturated = data.not_valid() if not_valid is None else not_valid
     lacking = {name: saturated.get(name.partition(".")[0], ()) for name in (*treatments, null, *positive.values())}
     roles = stats.Roles(null=null, sham=None, positive=positive, treatments=treatments)
-    decision = stats.decide(effects, rules, roles, obstacles_by_arm=lacking)
-    return Conditions(data, names, shared, logs, effects, decision, rules, slow)
+    decision = stats.decide(effects, rules, roles, obstacles_by_arm=lacking, counted="blocks")
+    return Conditions(data, names, shared, logs, effects, decision, rules, arms)
 
 
 def _logs(epochs: pd.DataFrame, metric: str, index: list[str], arms: Sequence[str]) -> pd.DataFrame:

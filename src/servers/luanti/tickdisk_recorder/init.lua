@@ -2,20 +2,23 @@
 -- attacks of players. A trace has one JSON object in each line, whose due time counts from the first event. Players are called p000,
 -- p001 and so on in the order in which they came, so that a trace names nobody.
 --
--- The trace is written into the world's folder as players.jsonl, or to the file that the setting tickdisk_recorder_output names, which
--- needs a mod in secure.trusted_mods.
+-- The trace is written into the world's folder, into a file for each start of the server whose name has the time, such as
+-- players-20261130-135122.jsonl. The setting tickdisk_recorder_output names another file, which needs a mod in secure.trusted_mods.
 
 local BLOCK = 16
 local FLUSH_US = 500000
 
 local insecure = minetest.request_insecure_environment()
-local path = minetest.settings:get("tickdisk_recorder_output") or minetest.get_worldpath() .. "/players.jsonl"
+local path = minetest.settings:get("tickdisk_recorder_output") or minetest.get_worldpath() .. os.date("!/players-%Y%m%d-%H%M%S.jsonl")
 local file = assert((insecure and insecure.io or io).open(path, "w"), "tickdisk_recorder cannot open " .. path)
 
 local started_us, flushed_us
 local names, count, blocks = {}, 0, {}
 
 local function record(player, action, parameters)
+	if not file then
+		return
+	end
 	local name, now_us = player:get_player_name(), minetest.get_us_time()
 	started_us = started_us or now_us
 	flushed_us = flushed_us or now_us
@@ -83,4 +86,5 @@ end)
 
 minetest.register_on_shutdown(function()
 	file:close()
+	file = nil -- Players that are still there leave after this.
 end)

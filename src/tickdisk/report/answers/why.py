@@ -7,11 +7,13 @@ from tickdisk.foundation.numbers import joined_list
 from tickdisk.stats import (
     BelowFloor,
     Cause,
+    Censored,
     ClientsSaturated,
     ControlFailed,
     ControlUndecided,
     FewerThanPlanned,
     FilesUnknown,
+    LimitTooNarrow,
     LivesFailed,
     NoInterval,
     NothingCaptured,
@@ -72,6 +74,10 @@ def clause(cause: Cause) -> str:  # noqa: C901, PLR0911, PLR0912 - one clause a 
             return "the disk is faster than the emulator can be"
         case WrongTwinNotFound():
             return "not even a wrong twin was found to differ"
+        case Censored():
+            return f"{cause.n} of {cause.of} searches ended at their first step or went through all steps"
+        case LimitTooNarrow():
+            return f"the fast disk carried {cause.players} players in {cause.n} of {cause.of} blocks only"
         case NotSettled():
             return cause.sentence
         case Undecided() | NotShown():

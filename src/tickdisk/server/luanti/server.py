@@ -7,8 +7,8 @@ import socket
 import sqlite3
 import string
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import ClassVar
 
@@ -146,11 +146,14 @@ class Luanti(Server):
             text = text.replace(f"{kind}_backend = sqlite3", f"{kind}_backend = {store}")
         described.write_text(text, encoding="ascii")
 
-    def recording(self, world: Path, output: Path) -> dict[str, str]:
-        """Lets the world load the recorder, and returns the setting that names its file."""
-        with (world / "world.mt").open("a", encoding="ascii") as file:
-            file.write("load_mod_tickdisk_recorder = true\n")
-        return {"tickdisk_recorder_output": str(output.resolve())}
+    @contextmanager
+    def recording(self, world: Path, output: Path) -> Iterator[dict[str, str]]:
+        """Lets the world load the recorder for the length of a block, and yields the setting that names its file."""
+        described = world / "world.mt"
+        before = described.read_text(encoding="ascii")
+        described.write_text(f"{before}load_mod_tickdisk_recorder = true\n", encoding="ascii")
+        yield {"tickdisk_recorder_output": str(output.resolve())}
+        described.write_text(before, encoding="ascii")
 
     def _start_database(self, world: Path, folder: Path, logs: Path, cores: Sequence[int] | None) -> Database | None:
         cluster = world / postgresql.STORE

@@ -41,7 +41,9 @@ class Minestom(BuiltServer):
     capabilities = frozenset(
         {"join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"}
     )
-    limits: ClassVar[Mapping[str, str]] = {"npc_attack": "the server stores no entities, so that it writes nothing for a dead NPC"}
+    limits: ClassVar[Mapping[str, str]] = {
+        "npc_attack": "the server stores no entities, so that it writes nothing for a dead NPC"
+    }
     clients = "java"
     readers = "ForkJoinPool-1-"
     radius = 2

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tickdisk import stats
 from tickdisk.experiment import INSTANCES, Instances
-from tickdisk.studies.conditions import Conditions, analyse
+from tickdisk.studies.conditions import Arms, Conditions, analyse
 from tickdisk.studies.published import load_findings
 from tickdisk.studies.runs import LifeTables, Runs, all_servers
 
@@ -29,8 +29,9 @@ class SharedDisk:
     found: Conditions
     """The effects by number of servers. Beside `GAP`, its epochs have fairness (the shortest of the servers' gaps over the
     longest), queue (requests on the device when another arrives, mean) and requests_per_s."""
-    carried: Mapping[str, stats.Contrast]
-    """For each slow disk, the gap with the most servers over that with one server on it."""
+    levels: Mapping[str, stats.Contrast]
+    """For each disk, the gap with the most servers over that with one server on it. Servers that wait for each other's processor
+    time make it longer on every disk."""
     throttled: Mapping[int, float]
     """Share of the time for which the first server waited for its share of the processor, by the number of servers."""
 
@@ -69,9 +70,9 @@ def _server(data: Runs, margin: float | None) -> SharedDisk:
     design = data.design(INSTANCES)
     names = [condition_of(number) for number in sorted(design.instances)]
     epochs = pd.DataFrame([row for life in data.lives for row in _rows(life, design.tau_ns)])
-    found = analyse(data, epochs, names, blocks=design.blocks, metrics={GAP: "ticks"}, margin=margin)
-    carried = {arm: found.between(GAP, arm, names[-1]) for arm in found.slow}
-    return SharedDisk(found, carried, _throttled(data))
+    found = analyse(data, epochs, names, Arms.of(data, {GAP: "ticks"}), blocks=data.asked(INSTANCES).blocks, margin=margin)
+    levels = {arm: found.between(GAP, arm, names[-1]) for arm in (found.arms.baseline, *found.slow)}
+    return SharedDisk(found, levels, _throttled(data))
 
 
 def _rows(life: LifeTables, tau_ns: int) -> list[dict[str, object]]:
@@ -103,5 +104,5 @@ def _throttled(data: Runs) -> dict[int, float]:
     shares: dict[int, list[float]] = {}
     for life in data.lives:
         if (quota := life.manifest.quota) is not None:
-            shares.setdefault(life.planned.instances or 1, []).append(quota.throttled_ns / 1e9 / life.planned.seconds)
+            shares.setdefault(life.planned.instances or 1, []).append(quota.throttled_ns / 1e9 / quota.seconds)
     return {number: float(np.mean(own)) for number, own in sorted(shares.items())}

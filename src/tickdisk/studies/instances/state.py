@@ -25,8 +25,7 @@ def state(results: Results) -> Statement:
         _state_lives(part, server)
         for arm in found.slow:
             for instances in server.numbers:
-                _claim(part, server, arm, instances)
-            _claim_published(part, server, arm, results.published)
+                _claim(part, server, arm, instances, results.published)
         null, positive = found.data.role("null"), found.data.positive_for("ticks")
         again = "Effect of the same disk under another name on the longest tick gap (A/A control)"
         found.compare(part, GAP, null, fact=f"ratio.{null}", question=again, claim="null")
@@ -54,12 +53,16 @@ def _state_lives(part: Statement, server: SharedDisk) -> None:
                 note = f"{words} with {instances} servers on {arm}, mean over blocks"
                 ends = (mean.low, mean.high)
                 part.fact(f"{name}.{arm}.{condition}", mean.value, unit, interval=ends, n=mean.n, source="epochs", note=note)
+    for arm, level in server.levels.items():
+        note = f"longest tick gap with {server.numbers[-1]} servers over that with 1 server, both on {arm}"
+        ends = (level.low, level.high)
+        part.fact(f"level.{arm}", level.ratio, "ratio", interval=ends, n=level.n, source="log ratios of blocks", note=note)
     for instances, share in server.throttled.items():
         note = f"time for which the first of {instances} servers waited for its share of the processor"
         part.fact(f"throttled.{condition_of(instances)}", share, "share", source=source, note=note)
 
 
-def _claim(part: Statement, server: SharedDisk, arm: str, instances: int) -> None:
+def _claim(part: Statement, server: SharedDisk, arm: str, instances: int, published: stats.Finding) -> None:
     """States what a slow disk does to so many servers, and how this compares with one server."""
     found, condition = server.found, condition_of(instances)
     fast, slow = f"{number(found.data.latency_ms(found.data.role('baseline')))} ms", arm.replace("_", " ")
@@ -69,25 +72,6 @@ def _claim(part: Statement, server: SharedDisk, arm: str, instances: int) -> Non
     more = over_first(arm, condition)
     if (GAP, more) in found.contrasts:
         question = f"Effect of {slow} on {words} as a ratio to its effect on 1 server"
-        found.compare(part, GAP, more, fact=f"ratio.{more}", question=question, claim=more)
-
-
-def _claim_published(part: Statement, server: SharedDisk, arm: str, published: stats.Finding) -> None:
-    """States whether the slow disk carries the most servers without a loss, as was published of a hard disk (PokeSto, MF3)."""
-    found, effect, most = server.found, server.carried[arm], server.numbers[-1]
-    verdict = stats.verdict(effect, found.plan, counted="blocks", obstacles=found.decision.controls[GAP].failed)
-    question = f"Longest tick gap with {most} servers on {arm.replace('_', ' ')} as a ratio to that with 1 server"
-    ends, causes = (effect.low, effect.high), stats.causes_of(effect, verdict, found.plan)
-    part.fact(f"carried.{arm}", effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=question)
-    part.comparison(
-        f"carried.{arm}",
-        statement=f"{found.title}: {question}",
-        verdict=verdict.word,
-        evidence="; ".join([*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]),
-        causes=causes,
-        effect=f"carried.{arm}",
-        n=verdict.n,
-        counted="blocks",
-        finding=published,
-        is_same=most == _PUBLISHED_SERVERS,
-    )
+        # The published finding is about four servers (PokeSto, MF3).
+        finding = published if instances == _PUBLISHED_SERVERS else None
+        found.compare(part, GAP, more, fact=f"ratio.{more}", question=question, claim=more, finding=finding)

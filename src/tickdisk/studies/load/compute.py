@@ -1,7 +1,7 @@
 """Computes how many players each device carries, and what ended each search for more, on every server of the plan."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +40,11 @@ class Search:
     """Number of players of the first step that failed. None if every step was carried, and the true number may be larger."""
     ended_by: Ending
 
+    @property
+    def is_censored(self) -> bool:
+        """Whether the true number of players may be smaller (the first step failed) or larger (no step failed)."""
+        return self.carried == 0 or self.failed_at is None
+
 
 @dataclass(frozen=True)
 class ServerLoad:
@@ -56,6 +61,9 @@ class ServerLoad:
     contrasts: Mapping[stats.Key, stats.Contrast]
     """Ratios by `CARRIED` and arm: carried players to those on the fast device, and for the positive control the time by which
     ticks came too late to the limit."""
+    censored: Mapping[str, stats.Censored]
+    """The arms with searches that are censored, on them or on the fast device. Such a ratio is nearer to 1 than the true one. A
+    search that failed at its first step counts with half of that step."""
     decision: stats.Verdicts
     """Verdicts on `contrasts`."""
     plan: stats.DecisionPlan
@@ -120,33 +128,43 @@ def compute(plan: str, *, runs: str, margin: float | None) -> Results:
 
 def _server(data: Runs, margin: float | None) -> ServerLoad:
     design = data.design(LOAD)
-    rules = decide_by(data.decision, design.blocks, margin)
+    rules = decide_by(data.decision, data.asked(LOAD).blocks, margin)
     cores = data.manifests[0].cores
     own_cores = 1 if cores is None else len(cores.server)
     steps = pd.DataFrame([row for life in data.lives for row in _rows(life, design, own_cores)])
     baseline, null, positive = data.role("baseline"), data.role("null"), data.positive_for("ticks")
     searches = searches_of(steps, design, data)
-    carried = {(search.block, search.arm): search.carried for search in searches if search.carried}
     slow = [arm.arm for arm in data.arms if arm.role not in ("baseline", "null", "delay")]
-    effects: dict[stats.Key, stats.Contrast] = {}
+    least = design.players[0] / 2
+    of_arm = {
+        arm: {search.block: max(search.carried, least) for search in searches if search.arm == arm}
+        for arm in (baseline, null, *slow)
+    }
+    censored, effects = dict[str, stats.Censored](), dict[stats.Key, stats.Contrast]()
     for arm in (null, *slow):
-        ratios = {
-            block: float(np.log(carried[block, arm] / carried[block, baseline]))
-            for block in range(design.blocks)
-            if (block, arm) in carried and (block, baseline) in carried
-        }
-        effects[CARRIED, arm] = data.contrast(pd.Series(ratios, dtype=float), margin=rules.margin, alpha=rules.alpha)
+        ratios = {block: float(np.log(carried / of_arm[baseline][block])) for block, carried in of_arm[arm].items()}
+        effect = data.contrast(pd.Series(ratios, dtype=float), margin=rules.margin, alpha=rules.alpha)
+        compared = [search for search in searches if search.arm in (arm, baseline)]
+        open_ended = [search for search in compared if search.is_censored]
+        if open_ended:
+            # Both ends make the ratio nearer to 1 than it is. A difference is still one, and equivalence is not shown.
+            censored[arm] = stats.Censored(n=len(open_ended), of=len(compared))
+            effect = replace(effect, p_equivalent=1.0)
+        effects[CARRIED, arm] = effect
     late = steps[(steps["arm"] == positive) & (steps["late_s_per_min"] > 0)].set_index("block")["late_s_per_min"]
     beyond = (late / design.most_late_s_per_min).map(np.log)
     effects[CARRIED, positive] = data.contrast(beyond, margin=rules.margin, alpha=rules.alpha)
     roles = stats.Roles(null=null, sham=None, positive={CARRIED: positive}, treatments=slow)
-    censored = {arm: sum(search.arm == arm and not search.carried for search in searches) for arm in (null, *slow)}
+    reference, fast = design.reference_players, [search for search in searches if search.arm == baseline]
+    passed = sum(search.carried >= reference for search in fast)
+    narrow = [] if passed == len(fast) else [stats.LimitTooNarrow(players=reference, n=passed, of=len(fast))]
     return ServerLoad(
         data=data,
         steps=steps,
         searches=searches,
         contrasts=effects,
-        decision=stats.decide(effects, rules, roles, unreached=censored),
+        censored=censored,
+        decision=stats.decide(effects, rules, roles, obstacles=narrow, counted="blocks"),
         plan=rules,
     )
 

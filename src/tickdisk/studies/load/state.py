@@ -118,6 +118,16 @@ def _claim_reference(part: Statement, server: ServerLoad) -> None:
     )
 
 
+def _causes(
+    server: ServerLoad, arm: str, effect: stats.Contrast, verdict: stats.Verdict
+) -> tuple[stats.Obstacle | stats.Undecided | stats.Censored, ...]:
+    """Returns the causes for which the verdict on an arm leaves its question open."""
+    censored = server.censored.get(arm)
+    if verdict.word == "inconclusive" and censored is not None:
+        return (*verdict.obstacles, censored)
+    return stats.causes_of(effect, verdict, server.plan, counted="blocks")
+
+
 def _claim_effect(part: Statement, server: ServerLoad, arm: str, effect: stats.Contrast) -> None:
     verdict, data = server.decision.verdicts[CARRIED, arm], server.data
     fast, latency = number(data.latency_ms(data.role("baseline"))), number(data.latency_ms(arm))
@@ -130,7 +140,7 @@ def _claim_effect(part: Statement, server: ServerLoad, arm: str, effect: stats.C
     question = questions.get(
         arm, f"Effect of {latency} ms of storage latency instead of {fast} ms on the players that the disk carries"
     )
-    ends, causes = (effect.low, effect.high), stats.causes_of(effect, verdict, server.plan)
+    ends, causes = (effect.low, effect.high), _causes(server, arm, effect, verdict)
     part.fact(f"ratio.{arm}", effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=question)
     part.comparison(
         arm,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from tickdisk.experiment import MEMORY, Memory
-from tickdisk.studies.conditions import Conditions, analyse
+from tickdisk.studies.conditions import Arms, Conditions, analyse
 from tickdisk.studies.runs import LifeTables, Runs, all_servers
 
 METRICS = {"gap_max_ms": ("ticks", "the longest tick gap"), "teleport_mean_ms": ("actions", "the mean latency of teleports")}
@@ -21,9 +21,19 @@ class ServerMemory:
     found: Conditions
     """The effects by state of memory. Beside the metrics, its epochs have reads_per_s (of the device)."""
     states: pd.DataFrame
-    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end), and limit_mib (NaN for
-    none).
+    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end of play), and limit_mib, which
+    is NaN without a limit.
     """
+
+    @property
+    def limits_met(self) -> list[bool]:
+        """For each block, whether every life with a limit read pages again more often than every life without one."""
+        limited = self.states["limit_mib"].notna()
+        met = []
+        for _, own in self.states.assign(is_limited=limited).groupby("block"):
+            rates = own["refaults"].astype(float)
+            met.append(bool(rates[own["is_limited"]].min() > rates[~own["is_limited"]].max()))
+        return met
 
     @property
     def design(self) -> Memory:
@@ -51,7 +61,7 @@ def _server(data: Runs, margin: float | None) -> ServerMemory:
     design = data.design(MEMORY)
     epochs = pd.concat([_rows(life, design.tau_ns) for life in data.lives], ignore_index=True)
     kinds = {metric: kind for metric, (kind, _) in METRICS.items()}
-    found = analyse(data, epochs, design.states, blocks=design.blocks, metrics=kinds, margin=margin)
+    found = analyse(data, epochs, design.states, Arms.of(data, kinds), blocks=data.asked(MEMORY).blocks, margin=margin)
     control = data.positive_for("ticks")
     states = [_state(life) for life in data.lives if life.name != control]
     return ServerMemory(found, pd.DataFrame(states))
@@ -72,7 +82,7 @@ def _state(life: LifeTables) -> dict[str, object]:
     return {
         "block": life.block,
         "condition": life.planned.memory,
-        "refaults": None if quota is None else quota.refaults / life.planned.seconds,
+        "refaults": None if quota is None else quota.refaults / quota.seconds,
         "cached_mib": None if quota is None else quota.cached_bytes / 2**20,
         "limit_mib": None if quota is None or quota.memory_bytes is None else quota.memory_bytes / 2**20,
     }

@@ -63,7 +63,7 @@ def states(results: Results) -> pd.DataFrame:
 
 
 def effects(results: Results) -> pd.DataFrame:
-    """Returns one row per server, metric and state of memory: the effect of the slow disk, and its ratio to that with warm memory."""
+    """Returns one row per server, metric and state of memory: the effect of the slow disk, and its ratio to that if warm."""
     rows = []
     for server in results.servers:
         found = server.found

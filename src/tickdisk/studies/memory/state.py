@@ -7,9 +7,6 @@ from tickdisk.studies.conditions import effect_of, over_first
 from tickdisk.studies.memory.compute import METRICS, Results, ServerMemory
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
-_LIMITED = ("half", "quarter")
-"""States of memory whose limit must be met, so that pages are read again."""
-
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims about every server. Names begin with `memory.SERVER.`."""
@@ -71,19 +68,18 @@ def _claim(part: Statement, server: ServerMemory, metric: str, arm: str, conditi
 
 
 def _claim_limits(part: Statement, server: ServerMemory) -> None:
-    """States whether pages were read again in every life with too little memory, which is what the limits are for."""
-    limited = server.states[server.states["condition"].isin(_LIMITED)]
-    met, needed = int((limited["refaults"].astype(float) > 0).sum()), server.found.plan.control_minimum
-    part.fact("limits_met", met, "lives", n=len(limited), source="manifests", note="lives with a limit that read pages again")
-    is_few = len(limited) < needed
+    """States whether too little memory made the server read pages again, which is what the limits are for."""
+    met, needed = server.limits_met, server.found.plan.control_minimum
+    part.fact("limits_met", sum(met), "blocks", n=len(met), source="manifests", note="blocks in which every limit was met")
+    is_few = len(met) < needed
     part.bound(
         "limits",
         source=THIS_PROJECT,
-        statement=f"{server.found.title}: In every life with too little memory, pages are read again",
-        verdict="not valid" if is_few else "kept" if met == len(limited) else "missed",
-        evidence=f"in {met} of {len(limited)} lives",
-        causes=[stats.TooFew(n=len(limited), needed=needed, counted="lives")] if is_few else (),
+        statement=f"{server.found.title}: In every block pages are read again more often with too little memory than with enough",
+        verdict="not valid" if is_few else "kept" if all(met) else "missed",
+        evidence=f"in {sum(met)} of {len(met)} blocks",
+        causes=[stats.TooFew(n=len(met), needed=needed, counted="blocks")] if is_few else (),
         effect="limits_met",
-        n=len(limited),
-        counted="lives",
+        n=len(met),
+        counted="blocks",
     )

@@ -69,5 +69,5 @@ def _state_metric(statement: Statement, results: Results, compared: Compared) ->
 
 def _told(causes: tuple[stats.Cause, ...]) -> list[stats.Obstacle | stats.BelowFloor | stats.WrongTwinNotFound | stats.Undecided]:
     """Returns the causes that have a sentence, which are all that this study makes."""
-    silent = (stats.PointsNotJudged, stats.LivesFailed, stats.NotShown, stats.NotMeasured, stats.NotSettled)
+    silent = (stats.PointsNotJudged, stats.LivesFailed, stats.NotShown, stats.NotMeasured, stats.NotSettled, stats.Censored)
     return [cause for cause in causes if not isinstance(cause, silent)]

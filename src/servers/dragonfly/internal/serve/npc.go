@@ -62,17 +62,17 @@ func (n *npc) Hurt(damage float64, _ world.DamageSource) (float64, bool) {
 	return damage, true
 }
 
-func (n *npc) Health() float64                         { return n.state.health }
-func (n *npc) Dead() bool                              { return n.state.health <= 0 }
-func (*npc) MaxHealth() float64                        { return npcHealth }
-func (*npc) SetMaxHealth(float64)                      {}
-func (*npc) Heal(float64, world.HealingSource)         {}
-func (*npc) KnockBack(mgl64.Vec3, float64, float64)    {}
-func (*npc) AddEffect(effect.Effect)                   {}
-func (*npc) RemoveEffect(effect.Type)                  {}
-func (*npc) Effects() []effect.Effect                  { return nil }
-func (*npc) Speed() float64                            { return 0 }
-func (*npc) SetSpeed(float64)                          {}
+func (n *npc) Health() float64                      { return n.state.health }
+func (n *npc) Dead() bool                           { return n.state.health <= 0 }
+func (*npc) MaxHealth() float64                     { return npcHealth }
+func (*npc) SetMaxHealth(float64)                   {}
+func (*npc) Heal(float64, world.HealingSource)      {}
+func (*npc) KnockBack(mgl64.Vec3, float64, float64) {}
+func (*npc) AddEffect(effect.Effect)                {}
+func (*npc) RemoveEffect(effect.Type)               {}
+func (*npc) Effects() []effect.Effect               { return nil }
+func (*npc) Speed() float64                         { return 0 }
+func (*npc) SetSpeed(float64)                       {}
 
 // withNPCs returns the entities that Dragonfly knows, and NPCs.
 func withNPCs() world.EntityRegistry {

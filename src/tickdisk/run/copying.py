@@ -1,0 +1,72 @@
+"""Makes backups of a folder on its own disk, one after another, as an operator's job would."""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from tickdisk.experiment import Copying
+from tickdisk.foundation.process import Child
+
+_STOP_S = 5.0
+_IDLE = ("ionice", "-c", "3", "nice", "-n", "19")
+_RECORDS_PER_MB = 100
+"""Records of 10 kB of tar in a megabyte. tar rests after each of them, as no option limits its rate."""
+_AGAIN = """
+trap 'kill $child 2>/dev/null; exit 0' TERM
+while :; do
+  rm -rf "$0"; mkdir "$0"
+  setpriv --pdeathsig KILL "$@" & child=$!
+  wait $child || exit 1
+done
+"""
+"""A program of the shell that runs a command again and again, whose target is $0. The command dies with the shell."""
+
+
+class Backups:
+    """The backups of a life. `folders` are copied into a folder beside the first of them."""
+
+    def __init__(self, folders: Sequence[Path], limit_mb_per_s: float, logs: Path, cores: Sequence[int]) -> None:
+        self._folders, self._limit, self._logs, self._cores = folders, limit_mb_per_s, logs, cores
+        self._target = folders[0].parent / "backup" if folders else Path()
+        self._running: Child | None = None
+        self._made = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def begin(self, way: Copying | None) -> None:
+        """Ends the backup that is being made, if any, and begins one in another way, or none."""
+        self.end()
+        if way is not None:
+            command = ["sh", "-c", _AGAIN, str(self._target), *self._command(way)]
+            self._running = Child(f"backup{self._made}", command, self._logs, cores=self._cores)
+            self._made += 1
+
+    def alive(self) -> bool:
+        """Returns whether the backup still runs, or none was begun."""
+        return self._running is None or self._running.poll() is None
+
+    def end(self) -> None:
+        """Ends the backup that is being made, and removes what it wrote."""
+        if self._running is not None:
+            self._running.stop(_STOP_S)
+            self._running = None
+            with suppress(OSError):
+                shutil.rmtree(self._target)
+
+    def _command(self, way: Copying) -> list[str]:
+        """Returns the command that makes one backup."""
+        program, _, remedy = way.partition("_")
+        prefix = list(_IDLE) if remedy == "idle" else []
+        sources = [str(folder) for folder in self._folders]
+        if program == "rsync":
+            limit = [f"--bwlimit={round(self._limit * 1000)}"] if remedy == "limited" else []
+            return [*prefix, "rsync", "--archive", "--checksum", *limit, *sources, f"{self._target}/"]
+        rest = f"--checkpoint-action=exec=sleep {1 / self._limit:.3f}"
+        limit = [f"--checkpoint={_RECORDS_PER_MB}", rest] if remedy == "limited" else []
+        return [*prefix, "tar", "--create", "--absolute-names", *limit, f"--file={self._target}/world.tar", *sources]

@@ -1,0 +1,75 @@
+"""Makes the tables and figures of a backup on the same disk."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tickdisk import plot
+from tickdisk.foundation.numbers import number, with_interval
+from tickdisk.studies.backup.compute import METRICS, WAYS, Results
+from tickdisk.studies.conditions import effect_of
+
+
+def effects_figure(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
+    """Draws the effect of each way of making a backup on each disk, with its interval, in a panel for each metric."""
+    rows = []
+    for server in results.servers:
+        found = server.found
+        for metric, (_, words) in METRICS.items():
+            for disk in found.names:
+                for way in WAYS:
+                    effect, name = found.contrasts[metric, effect_of(way, disk)], effect_of(way, disk)
+                    rows.append(
+                        {
+                            "arm": f"{found.title}, {disk.replace('_', ' ')}, {way.replace('_', ' ')}",
+                            "metric": words.removeprefix("the "),
+                            "ratio": effect.ratio,
+                            "low": effect.low,
+                            "high": effect.high,
+                            "n": effect.n,
+                            "verdict": found.decision.verdicts[metric, name].word,
+                        }
+                    )
+    plan = results.servers[0].found.plan
+    return plot.forest(pd.DataFrame(rows), margin=plan.margin, baseline="no backup", level=plan.confidence, theme=theme)
+
+
+def runs(results: Results) -> pd.DataFrame:
+    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
+    return pd.concat([server.found.data.summary().assign(server=server.found.title) for server in results.servers])
+
+
+def effects(results: Results) -> pd.DataFrame:
+    """Returns one row per server, disk, way of making a backup and metric: the level, the effect, and its verdict."""
+    rows = []
+    for server in results.servers:
+        found = server.found
+        for disk in found.names:
+            for way, shown in WAYS.items():
+                moved = found.mean(way, disk, "copied_mb_per_s")
+                for metric, (_, words) in METRICS.items():
+                    name = effect_of(way, disk)
+                    effect, level = found.contrasts[metric, name], found.mean(way, disk, metric)
+                    rows.append(
+                        {
+                            "server": found.title,
+                            "disk": disk.replace("_", " "),
+                            "backup": shown,
+                            "moved (MB/s)": number(moved.value),
+                            "metric": words.removeprefix("the "),
+                            "n": effect.n,
+                            "with the backup (ms)": with_interval(level.value, level.low, level.high),
+                            "over no backup": with_interval(effect.ratio, effect.low, effect.high),
+                            "is": found.decision.verdicts[metric, name].word,
+                        }
+                    )
+    return pd.DataFrame(rows).set_index("server")
+
+
+FIGURES: Mapping[str, Callable[[Results], Any]] = {
+    "effects": effects_figure,
+    "paper_backup": partial(effects_figure, theme=plot.PAPER),
+}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {"runs": runs, "effects": effects}

@@ -1,0 +1,50 @@
+"""States the facts and claims about a backup on the same disk."""
+
+from tickdisk.experiment import BACKUP
+from tickdisk.studies.backup.compute import ALONE, METRICS, WAYS, Results, ServerBackup
+from tickdisk.studies.conditions import effect_of
+from tickdisk.studies.statement import Statement, fact_name
+
+
+def state(results: Results) -> Statement:
+    """Returns the facts and claims about every server. Names begin with `backup.SERVER.`."""
+    statement = Statement(BACKUP.name)
+    for server in results.servers:
+        part, found = statement.part(server.found.data.server), server.found
+        _state_lives(part, server)
+        for metric, (_, words) in METRICS.items():
+            for disk in found.names:
+                for way in (ALONE, *WAYS):
+                    _state(part, server, metric, disk, way)
+            name = fact_name(metric)
+            again = f"Effect of no backup under another name on {words} (A/A control)"
+            found.compare(part, metric, found.arms.null, fact=f"{name}_ratio.null", question=again, claim=f"null.{name}")
+            known, positive = f"Effect of known delays on {words} (positive control)", found.arms.positive[metric]
+            found.compare(part, metric, positive, fact=f"{name}_ratio.{positive}", question=known, claim=f"{positive}.{name}")
+    return statement
+
+
+def _state_lives(part: Statement, server: ServerBackup) -> None:
+    found, design, source = server.found, server.design, "manifests"
+    part.word("title", found.title, source=source, note="name of the server")
+    part.fact("blocks", found.epochs["block"].nunique(), "blocks", source=source, note="one life on each disk")
+    part.fact("lives", len(found.data.lives), "lives", source=source, note="with the positive control")
+    marked = sum(life.marked for life in found.data.lives)
+    part.fact("marked", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
+    part.fact("limit", design.limit_mb_per_s, "MB/s", source="plan", note="rate of a backup with a limit")
+    part.fact("ballast", design.ballast_mib, "MiB", source="plan", note="size of the folder beside the world that is copied, too")
+
+
+def _state(part: Statement, server: ServerBackup, metric: str, disk: str, way: str) -> None:
+    """States a metric on a disk while a backup is made in one way, and the effect of that."""
+    found, name, words = server.found, fact_name(metric), METRICS[metric][1]
+    level, key = found.mean(way, disk, metric), effect_of(way, disk)
+    note, ends = f"{words} on {disk}, mean over blocks ({way.replace('_', ' ')})", (level.low, level.high)
+    part.fact(f"{name}.{key}", level.value, "ms", interval=ends, n=level.n, source="epochs", note=note)
+    if metric == next(iter(METRICS)):
+        moved = found.mean(way, disk, "copied_mb_per_s")
+        note, ends = f"read and written on {disk}, mean over blocks ({way.replace('_', ' ')})", (moved.low, moved.high)
+        part.fact(f"moved.{key}", moved.value, "MB/s", interval=ends, n=moved.n, source="epochs", note=note)
+    if way != ALONE:
+        question = f"Effect of a backup on {words}, by {WAYS[way]} on {disk.replace('_', ' ')}"
+        found.compare(part, metric, key, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")

@@ -1,0 +1,80 @@
+"""A backup on the same disk: the plan, its commands, and the analysis of lives in which its cost is known."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from simulated_runs import BASE_MS, DELAY_MS, DELAYED, LATENCY_MS, cells_of, config_of, write_runs
+
+from tickdisk.config import load_arms
+from tickdisk.experiment import PlannedLife
+from tickdisk.run.copying import Backups
+from tickdisk.studies import backup
+from tickdisk.studies.backup.compute import WAYS, Results
+from tickdisk.studies.study import Study
+
+COSTS = {"hdd_tar": 3.0, "hdd_tar_idle": 3.0, "hdd_rsync": 2.0, "hdd_rsync_idle": 2.0}
+"""How many times as long a tick gap is while a backup is made in some ways. All other ways cost nothing."""
+
+
+def costly(_: PlannedLife) -> Callable[[str, int], float]:
+    return lambda arm, block: (BASE_MS + block) * COSTS.get(arm, 1.0) + (DELAY_MS if arm in DELAYED else 0.0)
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Study[Results]:
+    LATENCY_MS.update({arm.arm: 6.0 if arm.device == "hdd" else 0.1 for arm in load_arms() if arm.experiment == "backup"})
+    folder = tmp_path_factory.mktemp("backup")
+    path = write_runs(folder, "backup", gap_of=costly)
+    return backup(str(path), runs=str(folder), margin=None)
+
+
+def test_every_disk_has_a_life_in_each_block_with_every_way_once() -> None:
+    cells = cells_of(config_of("paper", None), "backup")
+    assert len(cells) == 8
+    orders: dict[str, list[tuple[str, ...]]] = {}
+    for cell in cells:
+        assert Counter(life.name for life in cell.lives) == Counter(["sata_ssd", "hdd", "both_delays"])
+        for life in cell.lives:
+            orders.setdefault(life.name, []).append(tuple(epoch.arm for epoch in life.epochs))
+    for disk, prefix in (("sata_ssd", "ssd"), ("hdd", "hdd")):
+        expected = {f"{prefix}_{name}" for name in ("alone", "alone_again", *WAYS)}
+        assert all(set(order) == expected and len(order) == len(expected) for order in orders[disk])
+        assert all(Counter(order[place] for order in orders[disk]) == dict.fromkeys(expected, 1) for place in range(8))
+
+
+def test_a_backup_costs_what_it_costs_on_each_disk_and_a_limit_helps(known: Study[Results]) -> None:
+    facts = known.statement.facts
+    found = {claim.id.removeprefix("backup.luanti."): claim.verdict for claim in known.statement.claims}
+    assert facts["backup.luanti.gap_max_ratio.tar.hdd"].value == pytest.approx(3.0, rel=0.02)
+    assert facts["backup.luanti.gap_max_ratio.tar_limited.hdd"].value == pytest.approx(1.0, rel=0.02)
+    assert facts["backup.luanti.gap_max_ratio.tar.sata_ssd"].value == pytest.approx(1.0, rel=0.02)
+    for way in WAYS:
+        assert found[f"gap_max.{way}.hdd"] == ("different" if f"hdd_{way}" in COSTS else "equivalent")
+        assert found[f"gap_max.{way}.sata_ssd"] == "equivalent"
+    assert (found["null.gap_max"], found["both_delays.gap_max"]) == ("equivalent", "different")
+
+
+@pytest.mark.parametrize("way", ["tar", "tar_idle", "tar_limited"])
+def test_a_backup_is_made_again_and_again_until_it_is_ended(way: str, tmp_path: Path) -> None:
+    world, ballast = tmp_path / "disk/world", tmp_path / "disk/ballast"
+    for folder in (world, ballast):
+        folder.mkdir(parents=True)
+        (folder / "file").write_bytes(bytes(3 << 20))
+    target = tmp_path / "disk/backup/world.tar"
+    with Backups([world, ballast], 10.0, tmp_path / "logs", [0]) as backups:
+        assert backups.alive()
+        backups.begin(way)  # type: ignore[arg-type]
+        inodes, until = set(), time.monotonic() + 10
+        while len(inodes) < (2 if way != "tar_limited" else 1) and time.monotonic() < until:
+            if target.exists() and target.stat().st_size > 0:
+                inodes.add((target.stat().st_ino, target.stat().st_ctime_ns // 10**8))
+            time.sleep(0.05)
+        assert backups.alive()
+        assert inodes
+        backups.begin(None)
+        assert not target.parent.exists()
+        assert (world / "file").exists()
+        assert backups.alive()
