@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from conftest import for_release, left
 from tickdisk import calibrate
 from tickdisk.experiment import PlannedLife
 from tickdisk.foundation import table
+from tickdisk.foundation.process import Child
 from tickdisk.foundation.yaml_file import read_yaml
 from tickdisk.manifest import PlayedLife
 from tickdisk.project import Project
@@ -112,8 +112,7 @@ def test_a_group_limits_memory_and_counts_what_is_read_again(tmp_path: Path) -> 
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     program = 'for time in 1 2 3; do cat "$1" >/dev/null; done; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'
     with Group(Quota(cores=0.2, memory_bytes=24 << 20)) as group:
-        with group.entered():
-            process = subprocess.Popen(["sh", "-c", program, "sh", path])
+        process = Child("reader", ["sh", "-c", program, "sh", path], tmp_path, groups=group.folders)
         assert process.wait(60) == 0
         usage = group.usage()
         assert {each.name for each in groups()} == {f"tickdisk-quota-{os.getpid()}-{group.number}"}

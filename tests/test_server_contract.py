@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from conftest import for_release
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.player import binary
@@ -12,6 +13,7 @@ from tickdisk.server.contract import Launch
 
 pytestmark = pytest.mark.live
 PORT = 30292
+NAMES = [pytest.param(name, marks=for_release) if kind.variant_of else name for name, kind in SERVERS.items()]
 
 
 def available(kind: Server) -> Server:
@@ -23,14 +25,14 @@ def available(kind: Server) -> Server:
     return kind
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_server_keeps_the_contract(name: str, tmp_path: Path) -> None:
     clauses = list(check_server(available(SERVERS[name]), tmp_path, port=PORT, players=3))
     assert [f"{clause.name}: {clause.detail}" for clause in clauses if not clause.kept] == []
     assert {f"players can {action}" for action in SERVERS[name].capabilities} <= {clause.name for clause in clauses}
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_server_that_dies_at_its_start_says_so_in_one_sentence(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

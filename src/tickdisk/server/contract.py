@@ -236,6 +236,8 @@ class Server(ABC):
     """Distance in blocks of 16 nodes up to which the terrain around a player is sent and active."""
     ready_s: ClassVar[float] = 60.0
     """Time in s within which the server has to accept players after its start."""
+    kinds_of_data: ClassVar[frozenset[DataType]] = frozenset({"terrain", "player"})
+    """Kinds of data that the paths of its files tell apart, and that it writes when players play."""
     sources: ClassVar[Path]
     """Folder of the project's code that runs inside the server, such as the probe."""
     changes: ClassVar[Mapping[str, Change]] = {}

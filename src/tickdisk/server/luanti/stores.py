@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.server.change import Change
-from tickdisk.server.contract import ServerProgram
+from tickdisk.server.contract import DataType, ServerProgram
 from tickdisk.server.luanti import postgresql
 from tickdisk.server.luanti.server import Luanti
 from tickdisk.server.world import Terrain, WorldSpec
@@ -33,6 +33,7 @@ class LuantiPostgreSQL(LuantiLevelDB):
     name = "luanti_postgresql"
     title = "Luanti with PostgreSQL"
     store = postgresql.STORE
+    kinds_of_data: ClassVar[frozenset[DataType]] = frozenset({"other"})
 
     def check(self) -> ServerProgram:
         """Returns the installed Luanti server. Raises TickdiskError if there is none, or if PostgreSQL is missing."""

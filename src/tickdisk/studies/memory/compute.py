@@ -21,7 +21,7 @@ class ServerMemory:
     found: Conditions
     """The effects by state of memory. Beside the metrics, its epochs have reads_per_s (of the device)."""
     states: pd.DataFrame
-    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end of play), and limit_mib, which
+    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end of play) and limit_mib, which
     is NaN without a limit.
     """
 
