@@ -82,7 +82,8 @@ def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: 
         ({"devices": "no mounts", "captures": "no BPF", "networks": "no tun"}, {"pools", "checkpoint"}),
         (
             {"captures": "no BPF", "networks": "no tun"},
-            {"switchback", "join_burst", "pools", "calibration", "checkpoint", "store", "changes", "twin"},
+            {"switchback", "join_burst", "pools", "calibration", "checkpoint", "store", "changes", "twin"}
+            | {"load", "instances", "memory", "backup"},
         ),
         ({}, set(STUDIES)),
     ],

@@ -31,6 +31,7 @@ EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
 OF_LIVES = CONTRASTS | {"accesses.ipynb", "changes.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
 OF_LIVES |= {"players.ipynb", "predictions.ipynb", "twin.ipynb"}
+OF_LIVES |= {"backup.ipynb", "instances.ipynb", "load.ipynb", "memory.ipynb"}
 OF_SERVERS = {"changes.ipynb", "inspect.ipynb", "predictions.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
@@ -97,7 +98,7 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/manifest.py": LIVE,  # what reads manifests is made anew with them
     "src/tickdisk/netcode/steps.py": NETWORK,
     "src/tickdisk/player/explore.py": LIVE,
-    "src/tickdisk/plot/effects.py": CONTRASTS | {"twin.ipynb"},
+    "src/tickdisk/plot/effects.py": CONTRASTS | {"twin.ipynb", "backup.ipynb", "memory.ipynb"},
     "src/tickdisk/plot/store.py": {"store.ipynb"},
     "src/tickdisk/pools/simulate.py": {"pools.ipynb"},
     "src/tickdisk/predict/predict.py": {"predictions.ipynb"},
@@ -302,7 +303,8 @@ def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: 
             "data/published.yaml",
             "checkpoint:",
             "# changed\ncheckpoint:",
-            {f"{name}.ipynb" for name in ("accesses", "switchback", "join_burst", "checkpoint", "store", "netcode")} | OF_TRACES,
+            {f"{name}.ipynb" for name in ("accesses", "switchback", "join_burst", "checkpoint", "store", "netcode", "instances")}
+            | OF_TRACES,
         ),
         ("notebooks/replay.ipynb", "# The same requests", "# Once more the same requests", {"replay.ipynb"}),
         ("notebooks/calibration.ipynb", "every tier", "each tier", {"calibration.ipynb"}),

@@ -76,11 +76,11 @@ def test_a_disk_that_serves_one_after_another_costs_more_with_more_servers(known
     verdicts = {claim.id.removeprefix("instances."): claim.verdict for claim in known.statement.claims}
     for number, times in ((1, 1.5), (2, 2.0), (4, 3.0)):
         assert facts[f"instances.luanti.ratio.hard_disk.instances_{number}"].value == pytest.approx(times, rel=0.02)
-        assert facts[f"instances.luanti.ratio.latency_6ms.instances_{number}"].value == pytest.approx(1.5, rel=0.02)
+        assert facts[f"instances.luanti.ratio.slow.instances_{number}"].value == pytest.approx(1.5, rel=0.02)
     assert facts["instances.luanti.ratio.hard_disk.instances_4_over_first"].value == pytest.approx(2.0, rel=0.02)
     assert verdicts["luanti.hard_disk.instances_4_over_first"] == "different"
-    assert verdicts["luanti.latency_6ms.instances_4_over_first"] == "equivalent"
-    assert verdicts["luanti.null"] == "equivalent"
+    assert verdicts["luanti.slow.instances_4_over_first"] == "equivalent"
+    assert verdicts["luanti.again"] == "equivalent"
     assert verdicts["luanti.tick_delay"] == "different"
     assert {verdicts[name] for name in verdicts if "instances_" in name and name.startswith("dragonfly")} == {"equivalent"}
 
@@ -89,9 +89,9 @@ def test_the_published_finding_is_upheld_or_contradicted_by_each_disk(known: Stu
     outcomes = {claim.id.removeprefix("instances."): claim.study for claim in known.statement.claims if claim.finding}
     assert outcomes == {
         "luanti.hard_disk.instances_4_over_first": "contradicted",
-        "luanti.latency_6ms.instances_4_over_first": "upheld",
+        "luanti.slow.instances_4_over_first": "upheld",
         "dragonfly.hard_disk.instances_4_over_first": "upheld",
-        "dragonfly.latency_6ms.instances_4_over_first": "upheld",
+        "dragonfly.slow.instances_4_over_first": "upheld",
     }
 
 
@@ -104,7 +104,7 @@ def test_servers_that_wait_for_each_others_processor_time_do_not_count_as_a_cost
 
     study = study_of(written(tmp_path, "luanti", busy))
     facts = study.statement.facts
-    assert facts["instances.luanti.level.ssd_100us"].value == pytest.approx(4, rel=0.02)
+    assert facts["instances.luanti.level.fast"].value == pytest.approx(4, rel=0.02)
     assert facts["instances.luanti.ratio.hard_disk.instances_4_over_first"].value == pytest.approx(1, rel=0.02)
 
 

@@ -33,8 +33,8 @@ class Epoch:
     end_s: float
     """Time in the trace at which the epoch ends."""
     players: Annotated[int | None, Field(exclude_if=lambda players: players is None)] = None
-    """Number of players in the game in the steady part of the epoch, if the epochs of the life differ in it. Those that are
-    missing join at the start of the epoch, and the key is absent otherwise."""
+    """Number of players in the game in the steady part of the epoch, if the epochs of the life differ in it. Players
+    who are missing join at its start. The key is absent otherwise."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _WALK_NODES_PER_S = 4
 
 @dataclass(frozen=True)
 class Workload:
-    """What players do: a behaviour's numbers, and the places of the world in which it takes place."""
+    """The numbers of a behaviour, and the places of the world in which it takes place."""
 
     places: Sequence[Place]
     """Places of the world, each with terrain of its own. A player begins at the place of its number."""
@@ -61,7 +61,7 @@ class Behaviour:
     title: str
     """The behaviour in words."""
     unit: str
-    """What each player does `per_player_hz` times a second."""
+    """The thing that each player does `per_player_hz` times a second."""
     typical_of: str
     needs: frozenset[str]
     """Kinds of actions that the players of a server must be able to do."""

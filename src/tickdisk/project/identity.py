@@ -73,12 +73,17 @@ def cell_product(name: str, *, captured: bool) -> Product:
     A cell runs one of all servers, and only looks up the results of the calibration.
     """
     others = ("tickdisk.server.registry", "tickdisk.calibrate.fio", *(() if captured else ("tickdisk.trace",)))
-    return Product(("tickdisk.run.cell", f"tickdisk.server.{name}"), (*_PLANNED, *others))
+    return Product(("tickdisk.run.cell", _room_of(name)), (*_PLANNED, *others))
 
 
 def world_product(name: str) -> Product:
     """Returns the code that the world of a server is generated with."""
-    return Product((f"tickdisk.server.{name}",))
+    return Product((_room_of(name),))
+
+
+def _room_of(name: str) -> str:
+    """Returns the room of a server. A server that is another one with another store lies in the room of that one."""
+    return f"tickdisk.server.{server.named(name).variant_of or name}"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def act_out(
     them do. Raises TickdiskError if the server does not start, if it has no recorder, or if the clients fail.
     """
     kind.check()
-    expected = sum(1 for _ in trace.open(encoding="utf-8"))
+    expected = len(trace.read_text(encoding="utf-8").splitlines())
     if keep is None:
         return _act(kind, world, folder / "world", trace, expected, folder, port, record)
     if (keep / server.WORLD_FILE).exists():

@@ -126,8 +126,8 @@ def _rehearse(
     ticks = server.read_ticks(running.tick_log, lambda ns, name: clock.to_monotonic(ns, name, samples), kind.ticking.budget_ns)
     after = _sizes(world)
     took_ns = (actions["completed_ns"] - actions["issued_ns"]).astype(float)
-    # Terrain after a teleport may come later by chance, and never earlier, so the fastest action of each kind tells the delay. Those
-    # of the fights do not count, because their terrain is there already.
+    # Terrain after a teleport may come later by chance, and never earlier, so the fastest action of each kind tells the delay.
+    # The fights do not count, because their terrain is there already.
     fights = actions["due_ns"].between(started_ns + round(_FIGHT_S * _S), held_from_ns, inclusive="left")
     counted = took_ns[~fights]
     fastest_ns = counted.groupby([actions["action"], actions["due_ns"] >= held_from_ns]).min()
@@ -242,7 +242,9 @@ def _tick_clauses(kind: server.Server, rehearsal: _Rehearsal) -> Iterator[Clause
     read = ticks.markers[ticks.markers["name"] == "read1"]
     yield Clause("a marker is recorded", len(read) == 1, f"{len(read)} in the record")
     yield Clause("no terrain is generated", counts.blocks_generated == 0, f"{counts.blocks_generated} pieces")
-    yield Clause("files have a kind of data", kind.kinds_of_data <= rehearsal.written, f"changed: {', '.join(sorted(rehearsal.written))}")
+    yield Clause(
+        "files have a kind of data", kind.kinds_of_data <= rehearsal.written, f"changed: {', '.join(sorted(rehearsal.written))}"
+    )
     yield Clause("the server reports no problem", not rehearsal.problems, "; ".join(rehearsal.problems[:2]) or "none")
 
 

@@ -42,7 +42,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a group has met of its limits since it was made."""
+    """Counts of how far a group has met its limits since it was made."""
 
     refaults: int
     """Pages of files that were read again because they had been dropped for want of memory."""

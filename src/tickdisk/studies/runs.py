@@ -226,6 +226,11 @@ class Runs:
             for life in manifest.plan
         )
 
+    def label(self, arm: str) -> str:
+        """Returns the name of an arm in facts: `fast`, `again` or `slow` for a baseline, a null control or a dose, or its own."""
+        names = {"baseline": "fast", "null": "again", "dose": "slow"}
+        return next(names.get(each.role, arm) for each in self.arms if each.arm == arm)
+
     def not_valid(self) -> dict[str, list[stats.ClientsSaturated]]:
         """Returns the causes for which lives say nothing about an arm, by arm.
 

@@ -28,7 +28,7 @@ def state(results: Results) -> Statement:
                 _claim(part, server, arm, instances, results.published)
         null, positive = found.data.role("null"), found.data.positive_for("ticks")
         again = "Effect of the same disk under another name on the longest tick gap (A/A control)"
-        found.compare(part, GAP, null, fact=f"ratio.{null}", question=again, claim="null")
+        found.compare(part, GAP, null, fact="ratio.again", question=again, claim="again")
         known = "Effect of known delays on the longest tick gap (positive control)"
         found.compare(part, GAP, positive, fact=f"ratio.{positive}", question=known, claim=positive)
     return statement
@@ -52,11 +52,27 @@ def _state_lives(part: Statement, server: SharedDisk) -> None:
                 mean = found.mean(arm, condition, column)
                 note = f"{words} with {instances} servers on {arm}, mean over blocks"
                 ends = (mean.low, mean.high)
-                part.fact(f"{name}.{arm}.{condition}", mean.value, unit, interval=ends, n=mean.n, source="epochs", note=note)
+                part.fact(
+                    f"{name}.{found.data.label(arm)}.{condition}",
+                    mean.value,
+                    unit,
+                    interval=ends,
+                    n=mean.n,
+                    source="epochs",
+                    note=note,
+                )
     for arm, level in server.levels.items():
         note = f"longest tick gap with {server.numbers[-1]} servers over that with 1 server, both on {arm}"
         ends = (level.low, level.high)
-        part.fact(f"level.{arm}", level.ratio, "ratio", interval=ends, n=level.n, source="log ratios of blocks", note=note)
+        part.fact(
+            f"level.{found.data.label(arm)}",
+            level.ratio,
+            "ratio",
+            interval=ends,
+            n=level.n,
+            source="log ratios of blocks",
+            note=note,
+        )
     for instances, share in server.throttled.items():
         note = f"time for which the first of {instances} servers waited for its share of the processor"
         part.fact(f"throttled.{condition_of(instances)}", share, "share", source=source, note=note)
@@ -68,10 +84,12 @@ def _claim(part: Statement, server: SharedDisk, arm: str, instances: int, publis
     fast, slow = f"{number(found.data.latency_ms(found.data.role('baseline')))} ms", arm.replace("_", " ")
     words = "1 server" if instances == 1 else f"{instances} servers"
     name, question = effect_of(arm, condition), f"Effect of {slow} instead of {fast} on the longest tick gap of {words}"
-    found.compare(part, GAP, name, fact=f"ratio.{name}", question=question, claim=name)
+    key = effect_of(found.data.label(arm), condition)
+    found.compare(part, GAP, name, fact=f"ratio.{key}", question=question, claim=key)
     more = over_first(arm, condition)
     if (GAP, more) in found.contrasts:
         question = f"Effect of {slow} on {words} as a ratio to its effect on 1 server"
         # The published finding is about four servers (PokeSto, MF3).
         finding = published if instances == _PUBLISHED_SERVERS else None
-        found.compare(part, GAP, more, fact=f"ratio.{more}", question=question, claim=more, finding=finding)
+        key = over_first(found.data.label(arm), condition)
+        found.compare(part, GAP, more, fact=f"ratio.{key}", question=question, claim=key, finding=finding)

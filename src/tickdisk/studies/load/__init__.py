@@ -1,7 +1,7 @@
 """The study of the load that a device carries: how many players, and what gives out first with more of them.
 
 In each life the number of players goes up in steps, on one device. A search ends at the first step at which ticks or actions
-come too late. What ended it is told by the same step on the fast device, and by the processor time of server and clients.
+come too late. The same step on the fast device, and the processor time of server and clients, tell what ended it.
 """
 
 from tickdisk.studies.load.compute import Results, compute

@@ -51,26 +51,26 @@ def _state_lives(part: Statement, server: ServerLoad) -> None:
 
 
 def _state_arm(part: Statement, server: ServerLoad, arm: str) -> None:
-    own, latency = server.of_arm(arm), f"{number(server.data.latency_ms(arm))} ms"
+    own, latency, label = server.of_arm(arm), f"{number(server.data.latency_ms(arm))} ms", server.data.label(arm)
     carried = sorted(search.carried for search in own)
     middle = median_low(carried) if carried else None
     source = "steps of lives"
     note = f"players that a disk of {latency} carries, median over blocks ({arm})"
-    part.fact(f"carried.{arm}", middle, "players", n=len(own), source=source, note=note)
+    part.fact(f"carried.{label}", middle, "players", n=len(own), source=source, note=note)
     for end, value in (("fewest", carried[0]), ("most", carried[-1])) if carried else ():
-        part.fact(f"carried_{end}.{arm}", value, "players", n=len(own), source=source, note=f"{end} of a block ({arm})")
+        part.fact(f"carried_{end}.{label}", value, "players", n=len(own), source=source, note=f"{end} of a block ({arm})")
     endings = Counter(search.ended_by for search in own)
     for name in ("device", "processor", "clients", "other", "nothing"):
         note = f"searches on a disk of {latency} that were ended by: {name} ({arm})"
-        part.fact(f"ended_by.{name}.{arm}", endings[name], "searches", n=len(own), source=source, note=note)
+        part.fact(f"ended_by.{name}.{label}", endings[name], "searches", n=len(own), source=source, note=note)
     note = f"searches on a disk of {latency} that ended at their first step ({arm})"
-    part.fact(f"censored.{arm}", carried.count(0), "searches", n=len(own), source=source, note=note)
+    part.fact(f"censored.{label}", carried.count(0), "searches", n=len(own), source=source, note=note)
     for metric, (unit, words) in _UNITS.items():
         for players in server.design.players:
             mean = server.mean(arm, players, metric)
             note = f"{words} with {players} players on a disk of {latency}, mean over blocks ({arm})"
             ends = (mean.low, mean.high)
-            part.fact(f"{metric}.{arm}.players_{players}", mean.value, unit, interval=ends, n=mean.n, source=source, note=note)
+            part.fact(f"{metric}.{label}.players_{players}", mean.value, unit, interval=ends, n=mean.n, source=source, note=note)
 
 
 def _claim_repeat(part: Statement, server: ServerLoad) -> None:
@@ -130,6 +130,7 @@ def _causes(
 
 def _claim_effect(part: Statement, server: ServerLoad, arm: str, effect: stats.Contrast) -> None:
     verdict, data = server.decision.verdicts[CARRIED, arm], server.data
+    label = data.label(arm)
     fast, latency = number(data.latency_ms(data.role("baseline"))), number(data.latency_ms(arm))
     questions = {
         data.role("null"): "Effect of the same disk under another name on the players that it carries (A/A control)",
@@ -141,15 +142,15 @@ def _claim_effect(part: Statement, server: ServerLoad, arm: str, effect: stats.C
         arm, f"Effect of {latency} ms of storage latency instead of {fast} ms on the players that the disk carries"
     )
     ends, causes = (effect.low, effect.high), _causes(server, arm, effect, verdict)
-    part.fact(f"ratio.{arm}", effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=question)
+    part.fact(f"ratio.{label}", effect.ratio, "ratio", interval=ends, n=effect.n, source="log ratios of blocks", note=question)
     part.comparison(
-        arm,
+        label,
         source=THIS_PROJECT,
         statement=f"{server.title}: {question}",
         verdict=verdict.word,
         evidence="; ".join([*([verdict.shown] if verdict.shown else []), *(cause.sentence for cause in causes)]),
         causes=causes,
-        effect=f"ratio.{arm}",
+        effect=f"ratio.{label}",
         n=verdict.n,
         counted="blocks",
     )

@@ -21,8 +21,9 @@ class ServerMemory:
     found: Conditions
     """The effects by state of memory. Beside the metrics, its epochs have reads_per_s (of the device)."""
     states: pd.DataFrame
-    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end of play) and limit_mib, which
-    is NaN without a limit.
+    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end of play) and limit_mib.
+
+    The last is NaN without a limit.
     """
 
     @property

@@ -21,7 +21,7 @@ def state(results: Results) -> Statement:
             null, positive = found.data.role("null"), found.data.positive_for(kind)
             name = fact_name(metric)
             again = f"Effect of the same disk under another name on {words} (A/A control)"
-            found.compare(part, metric, null, fact=f"{name}_ratio.{null}", question=again, claim=f"null.{name}")
+            found.compare(part, metric, null, fact=f"{name}_ratio.again", question=again, claim=f"again.{name}")
             known = f"Effect of known delays on {words} (positive control)"
             found.compare(part, metric, positive, fact=f"{name}_ratio.{positive}", question=known, claim=f"{positive}.{name}")
         _claim_limits(part, server)
@@ -49,7 +49,15 @@ def _state_lives(part: Statement, server: ServerMemory) -> None:
         for arm in (found.data.role("baseline"), *found.slow):
             reads = found.mean(arm, condition, "reads_per_s")
             note, ends = f"reads of the device on {arm}, mean over blocks ({condition})", (reads.low, reads.high)
-            part.fact(f"reads.{arm}.{condition}", reads.value, "reads/s", interval=ends, n=reads.n, source="epochs", note=note)
+            part.fact(
+                f"reads.{found.data.label(arm)}.{condition}",
+                reads.value,
+                "reads/s",
+                interval=ends,
+                n=reads.n,
+                source="epochs",
+                note=note,
+            )
 
 
 def _claim(part: Statement, server: ServerMemory, metric: str, arm: str, condition: str) -> None:
@@ -58,13 +66,23 @@ def _claim(part: Statement, server: ServerMemory, metric: str, arm: str, conditi
     slow, fast = (number(found.data.latency_ms(each)) for each in (arm, found.data.role("baseline")))
     level = found.mean(arm, condition, metric)
     note, ends = f"{words} on {arm}, mean over blocks ({condition})", (level.low, level.high)
-    part.fact(f"{name}.{arm}.{condition}", level.value, "ms", interval=ends, n=level.n, source="epochs", note=note)
+    part.fact(
+        f"{name}.{effect_of(found.data.label(arm), condition)}",
+        level.value,
+        "ms",
+        interval=ends,
+        n=level.n,
+        source="epochs",
+        note=note,
+    )
     effect, more = effect_of(arm, condition), over_first(arm, condition)
     question = f"Effect of {slow} ms of storage latency instead of {fast} ms on {words}, with {condition} memory"
-    found.compare(part, metric, effect, fact=f"{name}_ratio.{effect}", question=question, claim=f"{name}.{effect}")
+    key = effect_of(found.data.label(arm), condition)
+    found.compare(part, metric, effect, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")
     if (metric, more) in found.contrasts:
         question = f"Effect of {slow} ms on {words} with {condition} memory as a ratio to that with {found.names[0]} memory"
-        found.compare(part, metric, more, fact=f"{name}_ratio.{more}", question=question, claim=f"{name}.{more}")
+        key = over_first(found.data.label(arm), condition)
+        found.compare(part, metric, more, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")
 
 
 def _claim_limits(part: Statement, server: ServerMemory) -> None:
