@@ -28,6 +28,7 @@ def late_by_players(steps: pd.DataFrame, *, most_late: float, most_p95: float, l
         shown = own.assign(**{end: own[end].fillna(own["mean"]).clip(lower=0) for end in ("mean", "low", "high")})
         # The axis is linear near 0, where no tick is late, and logarithmic above the limit.
         most = max(float(shown["high"].max()), limit) * 1.3
+        ticks = [value for value in decades(limit / 10, most) if value >= limit / 3]
         scale = alt.Scale(type="symlog", constant=limit / 2, domain=[0, most], nice=False)
         panels: list[Any] = []
         for server in servers:
@@ -37,13 +38,15 @@ def late_by_players(steps: pd.DataFrame, *, most_late: float, most_p95: float, l
                 scale=alt.Scale(type="log", domain=[numbers[0] * 0.8, numbers[-1] * 1.25], nice=False),
                 axis=alt.Axis(values=numbers, format="d"),
             )
-            axis = alt.Axis(format="~g", values=[0.0, *(value for value in decades(limit / 5, most))])
+            axis = alt.Axis(format=",~r", values=[0.0, *ticks], labelOverlap=True)
             mean, low = (
                 alt.Y(f"{name}:Q", title=None if panels else _PANELS[metric], scale=scale, axis=axis) for name in ("mean", "low")
             )
             base = alt.Chart(shown[shown["server"] == server])
             layers = [
-                row(limit=limit).mark_rule(color=INK, strokeDash=[4, 3]).encode(alt.Y("limit:Q", scale=scale)),
+                row(limit=limit)
+                .mark_rule(color=INK, strokeDash=[4, 3])
+                .encode(alt.Y("limit:Q", title=None if panels else _PANELS[metric], scale=scale, axis=axis)),
                 base.mark_rule().encode(x, low, y2="high:Q", color=tone),
                 base.mark_line().encode(x, mean, color=tone),
                 base.mark_point(filled=True, size=theme.area(25)).encode(x, mean, color=tone, shape=form),
