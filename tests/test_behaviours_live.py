@@ -27,7 +27,9 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def written(folder: Path, world: Path, name: str, players: int = 3, seconds: float = 9.0) -> Path:
     places = read_world(world).places
-    own = player.Workload(places, players, 1.0, min(2, players), seconds, 7)
+    # A server needs a moment after a leave before the same player can join again.
+    hz = 0.2 if name == "joining" else 1.0
+    own = player.Workload(places, players, hz, min(2, players), seconds, 7)
     player.write_trace(folder / "players.jsonl", player.make(name, own))
     return folder / "players.jsonl"
 
