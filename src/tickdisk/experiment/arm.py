@@ -48,7 +48,7 @@ class Arm(Record):
     positive_for: Annotated[tuple[PositiveFor, ...], BeforeValidator(_words)] = ()
     """Kinds of metrics, ticks or actions with a blank between them, that the arm must make slower by construction, so that it is
     their positive control."""
-    copying: Copying | None = None
+    copying: Annotated[Copying | None, Field(exclude_if=lambda copying: copying is None)] = None
     """The backup of the world that is made again and again on the same disk while the arm is in force. Empty for none."""
     capture: Tool = "none"
     """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""

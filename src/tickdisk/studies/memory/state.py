@@ -31,6 +31,8 @@ def state(results: Results) -> Statement:
 def _state_lives(part: Statement, server: ServerMemory) -> None:
     found, design, source = server.found, server.design, "manifests"
     part.word("title", found.title, source=source, note="name of the server")
+    latency = found.data.latency_ms(found.data.role("dose"))
+    part.fact("latency", latency, "ms", source="device models", note="nominal latency of the slow device")
     part.fact("blocks", found.epochs["block"].nunique(), "blocks", source=source, note="every state of memory once")
     part.fact("lives", len(found.data.lives), "lives", source=source, note="with the positive control")
     marked = sum(life.marked for life in found.data.lives)
