@@ -28,7 +28,7 @@ class Workload:
     """Places of the world, each with terrain of its own. A player begins at the place of its number."""
     players: int
     per_player_hz: float
-    """How often each player acts, in the unit of the behaviour."""
+    """The rate at which each player acts, in the unit of the behaviour."""
     regions: int
     """Number of places among which players are distributed, at most `players`."""
     seconds: float

@@ -91,6 +91,15 @@ class Conditions:
         levels = self.logs[metric].pivot_table(index="block", columns="condition", values=arm)
         return _contrast(self.data, levels[condition] - levels[self.names[0]], self.plan)
 
+    def state_lives(self, part: Statement) -> None:
+        """States the name of the server, and how many blocks and lives there are."""
+        source = "manifests"
+        part.word("title", self.title, source=source, note="name of the server")
+        part.fact("blocks", self.epochs["block"].nunique(), "blocks", source=source, note="one life under each condition")
+        part.fact("lives", len(self.data.lives), "lives", source=source, note="with the positive control")
+        marked = sum(life.marked for life in self.data.lives)
+        part.fact("marked", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
+
     def compare(
         self,
         part: Statement,

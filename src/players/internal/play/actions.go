@@ -54,6 +54,15 @@ func (p *player) issue(action trace.Action, nowNS int64) {
 	}
 }
 
+// commands has the commands that take one number, which the answer repeats.
+var commands = map[trace.Kind]struct{ parameter, command, answer string }{
+	trace.Marker: {"number", "tickdisk_marker", "marker"},
+	trace.Burn:   {"milliseconds", "tickdisk_burn", "burnt"},
+	trace.Attack: {"player", "tickdisk_attack", "attacked"},
+	trace.NPC:    {"number", "tickdisk_npc", "npc"},
+	trace.Kill:   {"number", "tickdisk_kill", "killed"},
+}
+
 // command returns the server's command for an action, and the answer that completes it. The server answers no teleport.
 func (p *player) command(action trace.Action) (text, answer string) {
 	switch action.Kind {
@@ -63,21 +72,10 @@ func (p *player) command(action trace.Action) (text, answer string) {
 	case trace.Ping:
 		p.pings++
 		text, answer = fmt.Sprintf("tickdisk_ping %d", p.pings), fmt.Sprintf("pong %d", p.pings)
-	case trace.Marker:
-		number := int(action.Parameters["number"])
-		text, answer = fmt.Sprintf("tickdisk_marker %d", number), fmt.Sprintf("marker %d", number)
-	case trace.Burn:
-		milliseconds := int(action.Parameters["milliseconds"])
-		text, answer = fmt.Sprintf("tickdisk_burn %d", milliseconds), fmt.Sprintf("burnt %d", milliseconds)
-	case trace.Attack:
-		other := int(action.Parameters["player"])
-		text, answer = fmt.Sprintf("tickdisk_attack %d", other), fmt.Sprintf("attacked %d", other)
-	case trace.NPC:
-		number := int(action.Parameters["number"])
-		text, answer = fmt.Sprintf("tickdisk_npc %d", number), fmt.Sprintf("npc %d", number)
-	case trace.Kill:
-		number := int(action.Parameters["number"])
-		text, answer = fmt.Sprintf("tickdisk_kill %d", number), fmt.Sprintf("killed %d", number)
+	default:
+		known := commands[action.Kind]
+		number := int(action.Parameters[known.parameter])
+		text, answer = fmt.Sprintf("%s %d", known.command, number), fmt.Sprintf("%s %d", known.answer, number)
 	}
 	return text, answer
 }

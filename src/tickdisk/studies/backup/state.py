@@ -25,12 +25,8 @@ def state(results: Results) -> Statement:
 
 
 def _state_lives(part: Statement, server: ServerBackup) -> None:
-    found, design, source = server.found, server.design, "manifests"
-    part.word("title", found.title, source=source, note="name of the server")
-    part.fact("blocks", found.epochs["block"].nunique(), "blocks", source=source, note="one life on each disk")
-    part.fact("lives", len(found.data.lives), "lives", source=source, note="with the positive control")
-    marked = sum(life.marked for life in found.data.lives)
-    part.fact("marked", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
+    found, design = server.found, server.design
+    found.state_lives(part)
     part.fact("limit", design.limit_mb_per_s, "MB/s", source="plan", note="rate of a backup with a limit")
     part.fact("ballast", design.ballast_mib, "MiB", source="plan", note="size of the folder beside the world that is copied, too")
 

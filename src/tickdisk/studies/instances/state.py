@@ -36,13 +36,9 @@ def state(results: Results) -> Statement:
 
 def _state_lives(part: Statement, server: SharedDisk) -> None:
     found, design, source = server.found, server.design, "manifests"
-    part.word("title", found.title, source=source, note="name of the server")
+    found.state_lives(part)
     latency = found.data.latency_ms(found.data.role("dose"))
     part.fact("latency", latency, "ms", source="device models", note="nominal latency of the slow device")
-    part.fact("blocks", found.epochs["block"].nunique(), "blocks", source=source, note="every number of servers once")
-    part.fact("lives", len(found.data.lives), "lives", source=source, note="with the positive control")
-    marked = sum(life.marked for life in found.data.lives)
-    part.fact("marked", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
     part.fact("most", server.numbers[-1], "servers", source="plan", note="largest number of servers on a disk")
     part.fact("players", design.players, "players", source="plan", note="players of each server")
     part.fact("cores", design.cores_per_instance, "cores", source="plan", note="share of the processor of each server")

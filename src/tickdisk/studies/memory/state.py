@@ -30,13 +30,9 @@ def state(results: Results) -> Statement:
 
 def _state_lives(part: Statement, server: ServerMemory) -> None:
     found, design, source = server.found, server.design, "manifests"
-    part.word("title", found.title, source=source, note="name of the server")
+    found.state_lives(part)
     latency = found.data.latency_ms(found.data.role("dose"))
     part.fact("latency", latency, "ms", source="device models", note="nominal latency of the slow device")
-    part.fact("blocks", found.epochs["block"].nunique(), "blocks", source=source, note="every state of memory once")
-    part.fact("lives", len(found.data.lives), "lives", source=source, note="with the positive control")
-    marked = sum(life.marked for life in found.data.lives)
-    part.fact("marked", marked, "lives", source=source, note="disturbed even in their last replacement; they count")
     part.fact("hot_places", design.hot_places, "places", source="plan", note="places to which players go again and again")
     for condition in found.names:
         own = server.states[server.states["condition"] == condition]
