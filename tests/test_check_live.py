@@ -107,7 +107,8 @@ def test_saves_on_a_slow_disk_are_named_with_thread_files_and_sum(
     assert (first["thread"], first["op"], len(first["files"])) == ("Server thread", "sync", 27)
     saves = first["count"] / 27
     if stalls is None:
-        assert saves == round(saves) >= 2
+        # A capture that begins or ends in a save sees a part of it, and says that this tick is late.
+        assert 2 <= saves <= found["ticks"]["late"]
     assert 27 * flush_ms * saves <= first["total_ms"] <= found["late_ms"] + 75 * (saves + 1)
     assert first["total_ms"] >= (500 if stalls else 0)
     assert found["storage_late_ms"] > 0.7 * found["late_ms"]

@@ -108,6 +108,9 @@ def _right(machine: Machine, right: Right) -> Check:
 def _programs(machine: Machine) -> Iterator[Check]:
     fio = machine.tool("fio")
     yield _needed("fio", fio, machine.version(fio) if fio else "", "not installed: nothing can be calibrated", "fio")
+    rsync = machine.tool("rsync")
+    without = "not installed: the study of backups cannot run"
+    yield Check("rsync", "ok" if rsync else "limited", machine.version(rsync) if rsync else without, () if rsync else ("rsync",))
     for kind in server.SERVERS.values():
         if kind.variant_of is None:
             yield _server(machine, kind)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from tickdisk.experiment import Copying
+from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.process import Child
 
 _STOP_S = 5.0
@@ -60,8 +61,10 @@ class Backups:
                 shutil.rmtree(self._target)
 
     def _command(self, way: Copying) -> list[str]:
-        """Returns the command that makes one backup."""
+        """Returns the command that makes one backup. Raises TickdiskError if its program is not installed."""
         program, _, remedy = way.partition("_")
+        if shutil.which(program) is None:
+            raise TickdiskError(f"{program}, which makes the backup {way}, is not installed; `make setup` installs it")
         prefix = list(_IDLE) if remedy == "idle" else []
         sources = [str(folder) for folder in self._folders]
         if program == "rsync":
