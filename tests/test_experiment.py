@@ -83,7 +83,7 @@ def test_what_needs_an_experiment_without_arms_is_left_out_with_it(experiments: 
         (
             {"captures": "no BPF", "networks": "no tun"},
             {"switchback", "join_burst", "pools", "calibration", "checkpoint", "store", "changes", "twin"}
-            | {"load", "instances", "memory", "backup"},
+            | {"load", "bursts", "instances", "memory", "backup"},
         ),
         ({}, set(STUDIES)),
     ],

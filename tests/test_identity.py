@@ -31,7 +31,7 @@ EVERYWHERE = NOTEBOOKS | PAGES | {"compare"}
 CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "operations.ipynb", "other_servers.ipynb"}
 OF_LIVES = CONTRASTS | {"accesses.ipynb", "changes.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
 OF_LIVES |= {"players.ipynb", "predictions.ipynb", "twin.ipynb"}
-OF_LIVES |= {"backup.ipynb", "instances.ipynb", "load.ipynb", "memory.ipynb"}
+OF_LIVES |= {"backup.ipynb", "bursts.ipynb", "instances.ipynb", "load.ipynb", "memory.ipynb"}
 OF_SERVERS = {"changes.ipynb", "inspect.ipynb", "predictions.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
@@ -303,7 +303,10 @@ def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: 
             "data/published.yaml",
             "checkpoint:",
             "# changed\ncheckpoint:",
-            {f"{name}.ipynb" for name in ("accesses", "switchback", "join_burst", "checkpoint", "store", "netcode", "instances")}
+            {
+                f"{name}.ipynb"
+                for name in ("accesses", "switchback", "join_burst", "checkpoint", "store", "netcode", "instances", "bursts")
+            }
             | OF_TRACES,
         ),
         ("notebooks/replay.ipynb", "# The same requests", "# Once more the same requests", {"replay.ipynb"}),

@@ -11,6 +11,7 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Copying, Tool
 from tickdisk.experiment.backup import BACKUP, Backup
+from tickdisk.experiment.bursts import BURSTS, REGIONS_PER_JOIN, Bursts
 from tickdisk.experiment.capture_cost import CAPTURE_COST
 from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED, Changes
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Need, StudyEntry
@@ -39,6 +40,7 @@ _EXPERIMENTS: tuple[Experiment[Any], ...] = (
     PREDICTIONS,
     TWIN,
     LOAD,
+    BURSTS,
     INSTANCES,
     MEMORY,
     BACKUP,
@@ -65,6 +67,7 @@ _STUDIES: tuple[StudyEntry[Any], ...] = (
     PREDICTIONS,
     TWIN,
     LOAD,
+    BURSTS,
     INSTANCES,
     MEMORY,
     BACKUP,
@@ -76,6 +79,7 @@ __all__ = [
     "ACCESSES",
     "AGAIN",
     "BACKUP",
+    "BURSTS",
     "CALIBRATION",
     "CAPTURED",
     "CAPTURE_COST",
@@ -96,6 +100,7 @@ __all__ = [
     "POOLS",
     "PREDICTIONS",
     "REAL",
+    "REGIONS_PER_JOIN",
     "REPLAY",
     "SAVE_PERIODS",
     "SHARES",
@@ -109,6 +114,7 @@ __all__ = [
     "Arm",
     "Backup",
     "Block",
+    "Bursts",
     "Card",
     "Changes",
     "Checkpoint",

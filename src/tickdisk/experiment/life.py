@@ -35,6 +35,9 @@ class Epoch:
     players: Annotated[int | None, Field(exclude_if=lambda players: players is None)] = None
     """Number of players in the game in the steady part of the epoch, if the epochs of the life differ in it. Players
     who are missing join at its start. The key is absent otherwise."""
+    burst_s: Annotated[float | None, Unit("s"), Field(exclude_if=lambda burst_s: burst_s is None)] = None
+    """Time over which the joins of a burst are spread, which begins with the part that is analysed. The key is absent if the
+    epoch has no burst of its own."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,11 @@ class PlannedLife:
     def in_steps(self) -> bool:
         """Whether the number of players goes up from epoch to epoch."""
         return self.epochs[0].players is not None
+
+    @property
+    def in_bursts(self) -> bool:
+        """Whether players join in a burst in each epoch, and leave at its end."""
+        return self.epochs[0].burst_s is not None
 
 
 def epochs_of(order: Sequence[str], start_s: float, *, length_s: float, cut_s: float) -> tuple[Epoch, ...]:

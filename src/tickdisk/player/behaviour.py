@@ -9,6 +9,8 @@ from tickdisk.player.explore import Phase, explore
 from tickdisk.player.trace import Event, Place, join_burst, roam
 
 _ROAMING = ("players", "teleport_period_s", "edit_period_s", "ping_period_s", "join_period_s", "joins_s", "hot_places")
+_LEAVE_PERIOD_S = 0.02
+"""Time from one player's leave to the next after a burst of many."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,15 @@ def _join_burst(places: Sequence[Place], design: Mapping[str, Any], seed: int, s
     return Acts(join_burst(places, players=design["players"], burst_s=burst_s, stay_s=seconds - burst_s))
 
 
+def _bursts(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
+    """Plans one player who stays, and bursts of others, each with the arguments of `join_burst` in the design."""
+    del seed
+    events = join_burst(places, players=1, burst_s=1.0, stay_s=seconds - 1.0)
+    for burst in design["bursts"]:
+        events += join_burst(places, players=design["joining"], leave_period_s=_LEAVE_PERIOD_S, **burst)
+    return Acts(sorted(events))
+
+
 def _explore(places: Sequence[Place], design: Mapping[str, Any], seed: int, seconds: float) -> Acts:
     explored = explore(places, seed=seed, players=design["players"], seconds=seconds)
     return Acts(explored.events, explored.phases)
@@ -44,6 +55,7 @@ BEHAVIOURS: Mapping[str, Callable[[Sequence[Place], Mapping[str, Any], int, floa
     "roam": _roam,
     "build": _build,
     "join_burst": _join_burst,
+    "bursts": _bursts,
     "explore": _explore,
 }
 """Behaviours by name. A behaviour is a function that plans what all players do in a server life.

@@ -156,15 +156,23 @@ def rounds(
 
 
 def join_burst(
-    places: Sequence[Place], *, players: int, burst_s: float, stay_s: float, leave_period_s: float = 0.1, at_s: float = 0.0
+    places: Sequence[Place],
+    *,
+    players: int,
+    burst_s: float,
+    stay_s: float,
+    leave_period_s: float = 0.1,
+    at_s: float = 0.0,
+    first: int = 0,
 ) -> list[Event]:
     """Makes a trace in which players join evenly over `burst_s`, stay, and leave. Nothing in it is random.
 
-    Player N begins at `places[N]`, whose terrain nothing has loaded before. The first join is at `at_s`, and the first leave is
-    `stay_s` after the end of the burst. Raises TickdiskError if the world has fewer places than players.
+    Player N begins at `places[N]`, whose terrain nothing has loaded before, and the players are those from number `first` on. The
+    first join is at `at_s`, and the first leave is `stay_s` after the end of the burst. Raises TickdiskError if the world has too
+    few places.
     """
-    _require(places, players, f"{players} spawns")
-    names = [player_name(number) for number in range(players)]
+    _require(places, first + players, f"{first + players} spawns")
+    names = [player_name(first + number) for number in range(players)]
     joins = [Event(ns_of(at_s + burst_s * number / players), name, "join") for number, name in enumerate(names)]
     leave = at_s + burst_s + stay_s
     return sorted(joins + [Event(ns_of(leave + leave_period_s * number), name, "leave") for number, name in enumerate(names)])

@@ -23,8 +23,8 @@ from tickdisk.plot.distribution import lateness_tails, tails
 from tickdisk.plot.doses import Dose, dose_response
 from tickdisk.plot.effects import forest, paired_dots, server_effects
 from tickdisk.plot.fidelity import BESIDE, BEYOND, HELD, fidelity_over_depth
+from tickdisk.plot.gaps_by_number import gaps_by_number
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_gaps, tick_timeline
-from tickdisk.plot.instances import gaps_by_instances
 from tickdisk.plot.load_players import late_by_players
 from tickdisk.plot.load_servers import loads_of_servers
 from tickdisk.plot.load_space import load_areas, load_reuse, load_sizes, load_touched, load_treemap
@@ -62,7 +62,7 @@ __all__ = [
     "fidelity_over_depth",
     "forest",
     "gains_and_losses",
-    "gaps_by_instances",
+    "gaps_by_number",
     "iops_over_depth",
     "late_by_players",
     "late_shares",

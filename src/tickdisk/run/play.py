@@ -118,7 +118,7 @@ def _switch(
     world: Path,
 ) -> None:
     """Sets devices, answers, capture and backup of each epoch at its time, stalls the device, and adds the epochs as they really
-    were. Where memory is cold, the page cache forgets the world.
+    were. Where memory is cold, and before a burst, the page cache forgets the world.
 
     Images of power cuts are taken at their times.
     """
@@ -140,7 +140,7 @@ def _switch(
                 end_ns=started_ns + round(epoch.end_s * 1e9),
             )
         )
-        if stage.life.memory == "cold":
+        if stage.life.memory == "cold" or stage.life.in_bursts:
             forget(world)
         captures.begin(epoch.arm)
         neighbours.switch(epoch.arm)

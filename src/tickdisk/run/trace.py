@@ -1,6 +1,6 @@
 """Writes the player trace of a life: the behaviour of its players, the injected stalls of the processor, and markers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,8 @@ from typing import Any
 from tickdisk import player
 from tickdisk.config import Cell
 from tickdisk.experiment import PlannedLife
-from tickdisk.server import WorldFacts
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.server import WorldFacts, named
 
 _S = 1_000_000_000
 _MARKED = "p000"
@@ -37,8 +38,13 @@ def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: WorldFact
         design = {**design, "players": life.players}
     if life.in_steps:
         design = {**design, **_steps(life, design["join_period_s"])}
+    if life.in_bursts:
+        corners = named(cell.server).corners(world)
+        design = {**design, "players": 1, "joining": design["players"], "bursts": _bursts(life, design, places, corners)}
+        # The player of the burns has its place behind the one who stays.
+        places = (*places, *corners)
     burns = _burns(life, design, seconds)
-    if burns:  # The player that keeps the processor busy has a place of its own.
+    if burns and not life.in_bursts:  # The player that keeps the processor busy has a place of its own.
         places = (*places[: design["players"]], *places[design["players"] + 1 :])
     acts = player.BEHAVIOURS[cell.resolved.behaviour](places, design, life.trace_seed, seconds)
     markers = [_marker(1, life.epochs[-1].end_s)]
@@ -57,6 +63,30 @@ def _steps(life: PlannedLife, join_period_s: float) -> dict[str, Any]:
         first_s = epoch.start_s if joins_s else 0.0
         joins_s += [first_s + join_period_s * number for number in range((epoch.players or 0) - len(joins_s))]
     return {"players": len(joins_s), "joins_s": joins_s}
+
+
+def _bursts(
+    life: PlannedLife, design: Mapping[str, Any], places: Sequence[Sequence[int]], corners: Sequence[Sequence[int]]
+) -> list[dict[str, Any]]:
+    """Returns the burst of each epoch, as arguments of `join_burst`.
+
+    All bursts use the corners of regions, which are the last places, because the server has dropped their terrain again.
+    Without corners, each burst uses places of its own. The first two places are those of other players.
+    """
+    players = design["players"]
+    if 0 < len(corners) < players:
+        raise TickdiskError(
+            f"the world has {len(corners)} corners of regions; enlarge it, or let fewer than {players} players join"
+        )
+    return [
+        {
+            "at_s": epoch.steady_s,
+            "burst_s": epoch.burst_s,
+            "stay_s": epoch.end_s - epoch.steady_s - (epoch.burst_s or 0.0),
+            "first": len(places) if corners else 2 + number * players,
+        }
+        for number, epoch in enumerate(life.epochs)
+    ]
 
 
 def _burns(life: PlannedLife, design: Mapping[str, Any], end_s: float) -> list[player.Event]:

@@ -58,7 +58,9 @@ class BuiltServer(Server):
         self, binary: str, world: Path, described: WorldFacts, port: int, folder: Path, settings: Mapping[str, str]
     ) -> Launch:
         places = folder / "places.txt"
-        places.write_text("".join(f"{x} {y} {z}\n" for x, y, z in described.places), encoding="ascii")
+        places.write_text(
+            "".join(f"{x} {y} {z}\n" for x, y, z in (*described.places, *self.corners(described))), encoding="ascii"
+        )
         options = {
             "address": f"127.0.0.1:{port}",
             "world": world.resolve(),

@@ -21,10 +21,12 @@ from tickdisk.server.ready import last_words, require_free, wait_until_ready
 from tickdisk.server.world import (
     MARKERS,
     WORLD_FILE,
+    Places,
     Terrain,
     WorldFacts,
     WorldSpec,
     copy_world,
+    corners_of,
     read_world,
     shuffled,
     whole_folder,
@@ -234,6 +236,8 @@ class Server(ABC):
     """Beginning of the names of the threads that read the world for players. None if the thread that ticks reads it."""
     radius: ClassVar[int]
     """Distance in blocks of 16 nodes up to which the terrain around a player is sent and active."""
+    region_chunks: ClassVar[int | None] = None
+    """Edge of a region, which is stored in a file of its own, in chunks of 16 nodes. None if the server has no such files."""
     ready_s: ClassVar[float] = 60.0
     """Time in s within which the server has to accept players after its start."""
     kinds_of_data: ClassVar[frozenset[DataType]] = frozenset({"terrain", "player"})
@@ -298,6 +302,15 @@ class Server(ABC):
         """Returns title, version and SHA-256 of the program, by which results of different programs are told apart."""
         program = self.check()
         return f"{self.title} {program.version} {program.sha256}"
+
+    def corners(self, world: WorldFacts) -> Places:
+        """Returns places on the corners of four regions, for the players behind those of all other places.
+
+        There are none if the server has no regions. A player's terrain has a part of all four.
+        """
+        if self.region_chunks is None:
+            return ()
+        return shuffled(corners_of(world, self.region_chunks, self.radius), world.spec.seed)
 
     def make_world(self, world: Path, spec: WorldSpec, logs: Path, *, timeout_s: float = 900) -> WorldFacts:
         """Generates a world in the folder `world`, which appears whole or not at all, and returns the content of its

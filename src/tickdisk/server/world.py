@@ -92,6 +92,22 @@ def shuffled(places: Places, seed: int) -> Places:
     return tuple(places[index] for index in order)
 
 
+def corners_of(world: WorldFacts, region_chunks: int, radius_chunks: int) -> Places:
+    """Returns the corners of regions of so many chunks that have generated terrain all around, up to the distance of a view.
+
+    They lie above all places, so that a player there is in the air, or in a mountain in which it cannot move.
+    """
+    first = -(world.edge_chunks // 2) * _CHUNK_BLOCKS - _CHUNK_BLOCKS // 2
+    last = first + world.edge_chunks * _CHUNK_BLOCKS - 1
+    corners = [
+        chunk
+        for chunk in range(first, last + 1)
+        if chunk % region_chunks == 0 and first <= chunk - radius_chunks and chunk + radius_chunks <= last
+    ]
+    height = max(y for _, y, _ in world.places)
+    return tuple((16 * x + 8, height, 16 * z + 8) for z in corners for x in corners)
+
+
 def copy_world(world: Path, target: Path) -> None:
     """Copies a world into the folder `target`, which may exist. A file of another account stays one, as a database needs it."""
     shutil.copytree(world, target, dirs_exist_ok=True)

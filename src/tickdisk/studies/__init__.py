@@ -8,6 +8,7 @@ as files.
 
 from tickdisk.studies.accesses import study as accesses
 from tickdisk.studies.backup import study as backup
+from tickdisk.studies.bursts import study as bursts
 from tickdisk.studies.calibration import study as calibration
 from tickdisk.studies.capture_cost import study as capture_cost
 from tickdisk.studies.changes import study as changes
@@ -45,6 +46,7 @@ __all__ = [
     "accesses",
     "around_tick",
     "backup",
+    "bursts",
     "calibration",
     "capture_cost",
     "changes",

@@ -1,6 +1,7 @@
 """Effects of slow disks under several conditions, such as a number of servers, each compared with the effect under the first one.
 
-In each life the device changes from epoch to epoch, and a life has one condition. A block has one life of each.
+Either the device changes from epoch to epoch and a block has one life under each condition, or the condition changes from epoch
+to epoch and a block has one life on each device.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,6 +86,19 @@ class Conditions:
         """Returns the mean over blocks of a column of `epochs` on the disk of an arm under a condition."""
         own = self.epochs[(self.epochs["arm"] == arm) & (self.epochs["condition"] == condition)]
         return stats.over_lives(own[column], self.plan.alpha)
+
+    def means(self, column: str, numbers: Mapping[str, int]) -> pd.DataFrame:
+        """Returns the means of a column of `epochs` on the fast disk and on the slow ones, under conditions that are numbers.
+
+        It has the columns server, disk, number, mean, low and high.
+        """
+        rows = []
+        for arm in (self.arms.baseline, *self.slow):
+            for condition, number in numbers.items():
+                mean = self.mean(arm, condition, column)
+                ends = {"mean": mean.value, "low": mean.low, "high": mean.high}
+                rows.append({"server": self.title, "disk": arm.replace("_", " "), "number": number, **ends})
+        return pd.DataFrame(rows)
 
     def between(self, metric: str, arm: str, condition: str) -> stats.Contrast:
         """Returns the contrast of a metric on one disk under a condition with that on the same disk under the first one."""

@@ -46,6 +46,7 @@ class Minestom(BuiltServer):
     }
     clients = "java"
     readers = "ForkJoinPool-1-"
+    region_chunks = 32
     radius = 2
     """Chunks to each side of the player's: five in a row, as many as a place has around it."""
     sources = Path("src/servers/minestom")

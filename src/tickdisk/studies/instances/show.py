@@ -14,15 +14,14 @@ from tickdisk.studies.instances.compute import GAP, Results, condition_of
 
 def by_instances(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws the longest gap over the number of servers on one disk, with a line for each disk and a panel for each server."""
-    rows = []
-    for server in results.servers:
-        found = server.found
-        for arm in (found.data.role("baseline"), *found.slow):
-            for instances in server.numbers:
-                mean = found.mean(arm, condition_of(instances), GAP)
-                ends = {"mean": mean.value, "low": mean.low, "high": mean.high}
-                rows.append({"server": found.title, "disk": arm.replace("_", " "), "instances": instances, **ends})
-    return plot.gaps_by_instances(pd.DataFrame(rows), level=results.servers[0].found.plan.confidence, theme=theme)
+    gaps = [server.found.means(GAP, {condition_of(each): each for each in server.numbers}) for server in results.servers]
+    return plot.gaps_by_number(
+        pd.concat(gaps),
+        level=results.servers[0].found.plan.confidence,
+        number="Servers on the disk",
+        title="The longest tick gap of servers that share a disk",
+        theme=theme,
+    )
 
 
 def runs(results: Results) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Figure of several servers on one disk: the longest tick gap over the number of servers."""
+"""Figure of the longest tick gap over a number, such as that of the servers on one disk."""
 
 from typing import Any
 
@@ -8,23 +8,23 @@ import pandas as pd
 from tickdisk.plot.theme import NOTEBOOK, Theme, checked, colour_and_shape, finish, log_axis
 
 
-def gaps_by_instances(gaps: pd.DataFrame, *, level: float, theme: Theme = NOTEBOOK) -> Any:
-    """Draws the longest tick gap over the number of servers on one disk, with a line for each disk and a panel for each server.
+def gaps_by_number(gaps: pd.DataFrame, *, level: float, number: str, title: str, theme: Theme = NOTEBOOK) -> Any:
+    """Draws the longest tick gap over a number, with a line for each disk and a panel for each server.
 
-    `gaps` has a row for each server, disk (its name in words) and instances (the number of servers), with the mean over blocks in
-    ms and the ends low and high of its interval of the confidence `level`, which are NaN without one.
+    `gaps` has a row for each server, disk (its name in words) and number, with the mean over blocks in ms and the ends low and
+    high of its interval of the confidence `level`, which are NaN without one. `number` is the title of the axis.
     """
-    table = checked(gaps, ["server", "disk", "instances", "mean", "low", "high"], "instances").dropna(subset=["mean"])
+    table = checked(gaps, ["server", "disk", "number", "mean", "low", "high"], "gaps").dropna(subset=["mean"])
     table = table.assign(**{end: table[end].fillna(table["mean"]) for end in ("low", "high")})
-    servers, numbers = list(dict.fromkeys(table["server"])), sorted(table["instances"].unique().tolist())
+    servers, numbers = list(dict.fromkeys(table["server"])), sorted(table["number"].unique().tolist())
     tone, form = colour_and_shape(list(dict.fromkeys(table["disk"])), "disk")
     axis = log_axis(pd.concat([table["mean"], table["low"].clip(lower=table["mean"].min() / 2), table["high"]]))
     panels: list[Any] = []
     for server in servers:
         own = alt.Chart(table[table["server"] == server])
         x = alt.X(
-            "instances:Q",
-            title="Servers on the disk",
+            "number:Q",
+            title=number,
             scale=alt.Scale(type="log", domain=[numbers[0] * 0.8, numbers[-1] * 1.25], nice=False),
             axis=alt.Axis(values=numbers, format="d"),
         )
@@ -37,4 +37,4 @@ def gaps_by_instances(gaps: pd.DataFrame, *, level: float, theme: Theme = NOTEBO
         size = {"width": theme.panel_width(len(servers), 30 * len(servers)), "height": 90 * theme.height}
         panels.append(alt.layer(*layers).properties(**size, title=server))
     words = f"Means with {level:.0%} intervals over blocks"
-    return finish(alt.hconcat(*panels), "The longest tick gap of servers that share a disk", words, theme=theme)
+    return finish(alt.hconcat(*panels), title, words, theme=theme)
