@@ -18,7 +18,7 @@ from tickdisk.studies.study import Study
 
 FELT = {80: 1.0, 160: 1.5, 320: 4.0}
 """The times as long that a gap is on the hard disk, by the rate of the burst in regions per second."""
-REGION_NODES = 512
+PLAYERS = BURSTS.design().players
 
 
 def world(edge_blocks: int) -> WorldFacts:
@@ -40,9 +40,9 @@ def world(edge_blocks: int) -> WorldFacts:
 
 def felt(life: PlannedLife, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Replaces the ticks of a life, so that the gaps of an epoch depend on its disk and on its rate."""
-    design, starts, at_s = BURSTS.design(), [], 0.0
+    starts, at_s = [], 0.0
     for epoch in life.epochs:
-        rate = round(design.players * 4 / (epoch.burst_s or 1.0))
+        rate = round(PLAYERS * 4 / (epoch.burst_s or 1.0))
         gap_ms = BASE_MS * (FELT[rate] if epoch.arm == "hard_disk" else 1.0) + (DELAY_MS if epoch.arm in DELAYED else 0.0)
         while at_s < epoch.end_s:
             starts.append(at_s)
@@ -66,7 +66,7 @@ def test_every_disk_has_a_life_with_all_rates_in_each_block() -> None:
         assert Counter(life.name for life in cell.lives) == Counter(["ssd_100us", "ssd_100us_again", "hard_disk", "tick_delay"])
         orders = {tuple(epoch.burst_s for epoch in life.epochs) for life in cell.lives if life.name != "tick_delay"}
         assert len(orders) == 1, "the lives of a block have the same bursts in the same order"
-        assert sorted(next(iter(orders))) == [25 * 4 / rate for rate in sorted(FELT, reverse=True)]
+        assert sorted(next(iter(orders))) == [PLAYERS * 4 / rate for rate in sorted(FELT, reverse=True)]
     first = [cell.lives[0].epochs[0].burst_s for cell in cells]
     assert Counter(first) == dict.fromkeys(set(first), 2), "every rate comes first equally often"
 
@@ -96,12 +96,14 @@ def test_players_join_on_corners_and_leave_after_each_burst(tmp_path: Path) -> N
     write_life_trace(tmp_path / "trace", cell, life, facts)
     lines = pd.read_json(tmp_path / "trace", lines=True)
     joins = lines[(lines["action"] == "join") & (lines["player"] != "p000")]
-    assert set(joins["player"]) == {f"p{len(facts.places) + number}" for number in range(25)}
+    assert set(joins["player"]) == {f"p{len(facts.places) + number}" for number in range(PLAYERS)}
     for epoch in life.epochs:
         own = joins[joins["due_ns"].between(epoch.steady_s * SECOND, epoch.end_s * SECOND, inclusive="left")]
-        assert len(own) == 25
-        assert own["due_ns"].max() - own["due_ns"].min() == pytest.approx((epoch.burst_s or 0) * SECOND * 24 / 25, rel=1e-6)
-    with pytest.raises(TickdiskError, match="the world has 1 corners of regions; enlarge it, or let fewer than 25 players join"):
+        assert len(own) == PLAYERS
+        assert own["due_ns"].max() - own["due_ns"].min() == pytest.approx(
+            (epoch.burst_s or 0) * SECOND * (PLAYERS - 1) / PLAYERS, rel=1e-6
+        )
+    with pytest.raises(TickdiskError, match="the world has 1 corners of regions; enlarge it, or let fewer than 12 players join"):
         write_life_trace(tmp_path / "small", cell, life, world(45))
 
 
@@ -111,7 +113,7 @@ def test_without_regions_every_burst_has_places_of_its_own(tmp_path: Path) -> No
     lines = pd.read_json(tmp_path / "trace", lines=True)
     joins = lines[(lines["action"] == "join") & (lines["player"] != "p000")]
     assert joins["player"].is_unique
-    assert len(joins) == 3 * 25
+    assert len(joins) == 3 * PLAYERS
     assert not set(joins["player"]) & {"p000", "p001"}
 
 

@@ -305,7 +305,10 @@ def test_comments_and_docstrings_of_python_change_nothing(folder: Path, before: 
             "# changed\ncheckpoint:",
             {
                 f"{name}.ipynb"
-                for name in ("accesses", "switchback", "join_burst", "checkpoint", "store", "netcode", "instances", "bursts")
+                for name in (
+                    *("accesses", "switchback", "join_burst", "other_servers", "checkpoint", "store", "netcode"),
+                    *("instances", "bursts"),
+                )
             }
             | OF_TRACES,
         ),

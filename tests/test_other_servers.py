@@ -26,7 +26,13 @@ def twice(arm: str, block: int) -> float:
 
 
 def study_of(plan: Path) -> Study[Results]:
-    own: dict[str, Any] = {"tick_metric": "gap_max_ms", "action": "teleport", "margin": None, "seed": 1}
+    own: dict[str, Any] = {
+        "published": "data/published.yaml",
+        "tick_metric": "gap_max_ms",
+        "action": "teleport",
+        "margin": None,
+        "seed": 1,
+    }
     return other_servers(str(plan), runs=str(plan.parent), **own)
 
 
@@ -117,3 +123,14 @@ def test_every_table_and_figure_comes(compared: Study[Results], tmp_path: Path) 
 def test_without_another_server_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(TickdiskError, match="no switchback and no join burst of another server than luanti has run"):
         study_of(write_runs(tmp_path, "switchback"))
+
+
+def test_published_findings_about_one_server_are_tested_on_the_others(compared: Study[Results]) -> None:
+    outcomes = {claim.id.removeprefix(f"{PREFIX}."): claim.study for claim in compared.statement.claims if claim.finding}
+    assert set(outcomes) == {
+        f"{experiment}.latency_{ms}ms.{metric}"
+        for experiment, metrics in (("switchback", ("gap_mean", "gap_max")), ("join_burst", ("join_mean", "gap_max")))
+        for metric in metrics
+        for ms in (1, 6)
+    }, "the published study has no slower disk, and says nothing about teleports"
+    assert outcomes["switchback.latency_6ms.gap_mean"] == "contradicted"

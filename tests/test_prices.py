@@ -1,6 +1,7 @@
 """The price list of changes: a table from a kept run, a sentence without one, and its place in the guide for operators."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from tickdisk.cli import app
 from tickdisk.compare import Reference
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.report import price_list, replace_price_list
-from tickdisk.report.prices import BEGIN, END
+from tickdisk.report import PRICES, SIZING, price_list, sizing_list
+from tickdisk.report.listed import Place
 from tickdisk.studies.statement import Statement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,23 +73,55 @@ def test_a_kept_run_that_lacks_a_fact_is_named(kept: Path, tmp_path: Path) -> No
 def test_the_list_takes_its_place_in_a_document_and_nothing_else_changes(kept: Path, tmp_path: Path) -> None:
     document = tmp_path / "guide.md"
     document.write_text(GUIDE.read_text())
-    replace_price_list(document, kept)
-    before, _, rest = document.read_text().partition(f"{BEGIN}\n")
-    listed, _, after = rest.partition(END)
+    PRICES.replace(document, price_list(kept))
+    before, _, rest = document.read_text().partition(f"{PRICES.begin}\n")
+    listed, _, after = rest.partition(PRICES.end)
     assert listed == price_list(kept)
-    assert GUIDE.read_text().startswith(before + BEGIN)
-    assert GUIDE.read_text().endswith(END + after)
-    replace_price_list(document, tmp_path)
-    assert document.read_text().split(BEGIN)[1].startswith("\nThere is no price list yet")
+    assert GUIDE.read_text().startswith(before + PRICES.begin)
+    assert GUIDE.read_text().endswith(PRICES.end + after)
+    PRICES.replace(document, price_list(tmp_path))
+    assert document.read_text().split(PRICES.begin)[1].startswith("\nThere is no price list yet")
     mine = tmp_path / "mine.md"
     mine.write_text("my own words\n")
-    with pytest.raises(TickdiskError, match=r"mine.md has no place for the price list"):
-        replace_price_list(mine, kept)
+    with pytest.raises(TickdiskError, match=r"mine.md has no place for this list"):
+        PRICES.replace(mine, price_list(kept))
     assert mine.read_text() == "my own words\n"
 
 
-def test_the_guide_for_operators_has_the_list_of_the_kept_run() -> None:
-    listed = GUIDE.read_text().partition(f"{BEGIN}\n")[2].partition(END)[0]
-    printed = CliRunner().invoke(app, ["prices"])
+@pytest.mark.parametrize(("command", "place", "listed"), [("prices", PRICES, price_list), ("sizing", SIZING, sizing_list)])
+def test_the_guide_for_operators_has_the_lists_of_the_kept_runs(command: str, place: Place, listed: Callable[[], str]) -> None:
+    stands = GUIDE.read_text().partition(f"{place.begin}\n")[2].partition(place.end)[0]
+    printed = CliRunner().invoke(app, [command])
     assert printed.exit_code == 0
-    assert listed == printed.stdout == price_list(), "run `tickdisk prices --into docs/operate.md`"
+    assert stands == printed.stdout == listed(), f"run `tickdisk {command} --into docs/operate.md`"
+
+
+def test_the_sizing_list_has_a_row_for_each_ratio_of_a_slow_disk(tmp_path: Path) -> None:
+    assert (
+        sizing_list(tmp_path)
+        == "There is no sizing list yet, because no run of load, bursts, instances, memory is kept in `data/kept`.\n"
+    )
+    about = Reference(commit="0123456789abcdef", date="2026-11-29", scale="paper")
+    own = Statement("instances")
+    part = own.part("luanti")
+    part.word("title", "Luanti", source="manifests")
+    for servers in (10, 2):
+        part.fact(f"gap.fast.instances_{servers}", 100.0, "ms", source="epochs")
+        part.fact(f"gap.hard_disk.instances_{servers}", 100.0 * servers, "ms", source="epochs")
+        part.fact(f"ratio.hard_disk.instances_{servers}", 1.0 * servers, "ratio", n=8, source="epochs")
+    setup = Statement("setup")
+    setup.fact("confidence", 0.95, "share", source="plan")
+    setup.word("processor", "a processor of 1999", source="calibration")
+    setup.fact("cores", 2, "cores", source="calibration")
+    record.write(tmp_path / "instances/facts.json", {**own.facts, **setup.facts})
+    record.write(tmp_path / "instances/about.json", about)
+    lines = sizing_list(tmp_path).splitlines()
+    assert lines[1].startswith("- `instances`: our run at paper scale of 2026-11-29 (commit 0123456789ab)")
+    assert lines[-2:] == [
+        f"| Luanti | longest tick gap of servers that share the disk: {servers} | 100 ms | {100 * servers:,} ms | {servers} | 8 |"
+        for servers in (2, 10)
+    ]
+    del own.facts["instances.luanti.gap.fast.instances_2"]
+    record.write(tmp_path / "instances/facts.json", {**own.facts, **setup.facts})
+    with pytest.raises(TickdiskError, match=r"lacks the fact instances.luanti.gap.fast.instances_2; run the study again"):
+        sizing_list(tmp_path)

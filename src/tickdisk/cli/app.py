@@ -49,6 +49,7 @@ for name, command in (
     ("compare", compare.compare),
     ("reference", compare.reference),
     ("prices", compare.prices),
+    ("sizing", compare.sizing),
 ):
     app.command(name, rich_help_panel=_TYPED)(command)
 app.command("capture", rich_help_panel=_TYPED, context_settings={"allow_interspersed_args": False})(capture.capture)

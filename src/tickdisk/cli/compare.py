@@ -71,7 +71,26 @@ def prices(
     if into is None:
         print(report.price_list(in_project(KEPT)), end="")
     else:
-        report.replace_price_list(into, in_project(KEPT))
+        report.PRICES.replace(into, report.price_list(in_project(KEPT)))
+
+
+def sizing(
+    into: Annotated[
+        Path | None, typer.Option(help="Markdown file in which the table is replaced, such as docs/operate.md.")
+    ] = None,
+) -> None:
+    """Prints how many players, joins and servers a fast and a slow disk carry, and what memory changes.
+
+    The numbers come from our runs of the studies `load`, `bursts`, `instances` and `memory` in data/kept. With `--into` the table
+    is written into a document, between the two comments that mark its place.
+    """
+    from tickdisk import report
+    from tickdisk.compare import KEPT
+
+    if into is None:
+        print(report.sizing_list(in_project(KEPT)), end="")
+    else:
+        report.SIZING.replace(into, report.sizing_list(in_project(KEPT)))
 
 
 def reference(results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results")) -> None:

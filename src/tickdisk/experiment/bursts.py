@@ -19,7 +19,7 @@ class Bursts(Design):
     blocks: Annotated[int, Field(ge=0)] = 0
     """Number of blocks, in each of which every arm has one life. `blocks` on the command line replaces it, but not 0, with which
     the experiment does not run."""
-    players: Count = 25
+    players: Count = 12
     """Number of players that join in a burst. Each joins on a corner of four regions of its own if the server stores regions in
     files of their own, and at a new place otherwise."""
     regions_per_s: Annotated[tuple[Count, ...], Field(min_length=1)] = (40, 80, 160, 320)

@@ -6,11 +6,11 @@ from pathlib import Path
 from tickdisk.compare import KEPT, Reference, machine_of, read_about
 from tickdisk.experiment import CHANGES, UNCHANGED
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.foundation.files import write_text
+from tickdisk.report.listed import Place
 from tickdisk.studies.statement import FACTS, Fact, read_facts
 
-BEGIN, END = "<!-- The next lines are printed by `tickdisk prices`. -->", "<!-- The price list ends here. -->"
-"""The lines of a document between which the price list stands."""
+PRICES = Place("<!-- The next lines are printed by `tickdisk prices`. -->", "<!-- The price list ends here. -->")
+"""The place of the list in a document."""
 
 
 def price_list(kept: Path = KEPT) -> str:
@@ -27,19 +27,6 @@ def price_list(kept: Path = KEPT) -> str:
         return _written(facts, read_about(folder))
     except KeyError as error:
         raise TickdiskError(f"{folder / FACTS} lacks the fact {error.args[0]}; run the study again and keep it") from error
-
-
-def replace_price_list(document: Path, kept: Path = KEPT) -> None:
-    """Writes the price list between `BEGIN` and `END` of a document. Raises TickdiskError if the document lacks them."""
-    try:
-        text = document.read_text(encoding="utf-8") if document.is_file() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise TickdiskError(f"{document} cannot be read as text: {error}; name a document in Markdown") from error
-    before, begins, rest = text.partition(BEGIN)
-    _, ends, after = rest.partition(END)
-    if not (begins and ends):
-        raise TickdiskError(f"{document} has no place for the price list; add the lines {BEGIN!r} and {END!r} to it")
-    write_text(document, f"{before}{BEGIN}\n{price_list(kept)}{END}{after}")
 
 
 def _written(facts: Mapping[str, Fact], about: Reference) -> str:

@@ -13,6 +13,7 @@ from tickdisk.studies.contrasts.show import effects, effects_table, manipulation
 from tickdisk.studies.contrasts.state import (
     CONTROL_WORDS,
     NO_CAPTURE_WORDS,
+    finding_about,
     state_claim,
     state_controls,
     state_effects,
@@ -29,6 +30,7 @@ __all__ = [
     "dose_bounds",
     "effects",
     "effects_table",
+    "finding_about",
     "held_back",
     "manipulation",
     "power",

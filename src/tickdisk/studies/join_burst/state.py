@@ -5,9 +5,6 @@ from tickdisk.studies.join_burst.compute import Results
 from tickdisk.studies.statement import Statement, fact_name
 from tickdisk.studies.tiers import tier_name
 
-_SLOWEST_MS = 6.0
-"""Latency of the slowest device of the published study, which says nothing about slower devices."""
-
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims: controls, the effect of each latency, and the latencies up to which a metric is good."""
@@ -21,8 +18,7 @@ def state(results: Results) -> Statement:
     baseline_ms = effects.data.latency_ms(effects.baseline)
     tiers = {arm.arm: arm.device for arm in effects.data.arms if arm.latency_us is None}
     for metric, arm in contrasts.treatment_claims(effects):
-        is_published = effects.data.latency_ms(arm) <= _SLOWEST_MS
-        finding = results.findings.get(f"burst.{fact_name(metric)}") if is_published else None
+        finding = contrasts.finding_about(results.findings, effects, metric, arm, in_burst=True)
         own = tiers.get(arm)
         tier = "" if own is None else f" (the {tier_name(own)} tier)"
         question = (

@@ -61,18 +61,18 @@ def _state_lives(part: Statement, server: ServerMemory) -> None:
 def _claim(part: Statement, server: ServerMemory, metric: str, arm: str, condition: str) -> None:
     """States what the slow disk does in a state of memory, and how this compares with warm memory."""
     found, name, words = server.found, fact_name(metric), METRICS[metric][1]
-    slow, fast = (number(found.data.latency_ms(each)) for each in (arm, found.data.role("baseline")))
-    level = found.mean(arm, condition, metric)
-    note, ends = f"{words} on {arm}, mean over blocks ({condition})", (level.low, level.high)
-    part.fact(
-        f"{name}.{effect_of(found.data.label(arm), condition)}",
-        level.value,
-        "ms",
-        interval=ends,
-        n=level.n,
-        source="epochs",
-        note=note,
-    )
+    slow, fast = (number(found.data.latency_ms(each)) for each in (arm, found.arms.baseline))
+    for disk in (found.arms.baseline, arm):
+        level = found.mean(disk, condition, metric)
+        part.fact(
+            f"{name}.{effect_of(found.data.label(disk), condition)}",
+            level.value,
+            "ms",
+            interval=(level.low, level.high),
+            n=level.n,
+            source="epochs",
+            note=f"{words} on {disk}, mean over blocks ({condition})",
+        )
     effect, more = effect_of(arm, condition), over_first(arm, condition)
     question = f"Effect of {slow} ms of storage latency instead of {fast} ms on {words}, with {condition} memory"
     key = effect_of(found.data.label(arm), condition)

@@ -1,6 +1,6 @@
 """Computes the contrasts of the switchback and of the join burst on every server of the plan."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import compute as compute_join_burst
+from tickdisk.studies.published import load_findings
 from tickdisk.studies.runs import LifeTables, Runs
 from tickdisk.studies.switchback.compute import compute as compute_switchback
 
@@ -76,6 +77,8 @@ class Results:
     """The stalls of each server but `main` whose lives were captured."""
     main: str
     """Name of the server that the other studies are about."""
+    findings: Mapping[str, stats.Finding]
+    """Published findings by name. It is empty if none is tested."""
 
     @property
     def others(self) -> list[Part]:
@@ -83,12 +86,21 @@ class Results:
         return [part for part in self.parts if part.server != self.main]
 
 
-def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: float | None, seed: int | None) -> Results:
+def compute(
+    plan: str,
+    *,
+    runs: str,
+    published: str | None = None,
+    tick_metric: str,
+    action: str,
+    margin: float | None,
+    seed: int | None,
+) -> Results:
     """Compares the effects of storage latency on ticks, actions and joins between servers.
 
     `tick_metric` is one of `switchback.METRICS` and is tested beside the mean gap. `action` is the kind of action whose mean
-    latency is tested, such as "teleport". `margin` is a ratio less 1. If it or `seed` is None, it is the plan's. Raises
-    TickdiskError if neither a switchback nor a join burst of another server has run.
+    latency is tested, such as "teleport". `published` is the YAML file of findings. `margin` is a ratio less 1. If it or `seed`
+    is None, it is the plan's. Raises TickdiskError if neither a switchback nor a join burst of another server has run.
     """
     planned = read_plan(Path(plan))
     main = planned.config.server
@@ -118,7 +130,8 @@ def compute(plan: str, *, runs: str, tick_metric: str, action: str, margin: floa
             f"no switchback and no join burst of another server than {main} has run under {runs}; "
             "run `snakemake --cores all` first"
         )
-    return Results(sorted(parts, key=lambda part: part.server != main), stalls, main)
+    findings = {} if published is None else load_findings(published)
+    return Results(sorted(parts, key=lambda part: part.server != main), stalls, main, findings)
 
 
 def growth(part: Part) -> stats.Mean | None:

@@ -1,9 +1,10 @@
 """States the facts and claims about the other servers: effects, controls, doses, and requests, for each experiment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tickdisk import stats
 from tickdisk.blame import FEWEST_STALLS
+from tickdisk.experiment import JOIN_BURST
 from tickdisk.foundation.numbers import percent
 from tickdisk.studies import contrasts
 from tickdisk.studies.other_servers.compute import InjectedStalls, Part, Results, growth
@@ -21,7 +22,7 @@ def state(results: Results) -> Statement:
     statement = Statement(NAME)
     statement.fact("servers", len({part.server for part in results.others}), "servers", source="manifests")
     for part in results.others:
-        _state_part(statement.part(f"{part.server}.{part.experiment}"), part)
+        _state_part(statement.part(f"{part.server}.{part.experiment}"), part, results.findings)
     for stalls in results.stalls:
         _state_stalls(statement.part(f"{stalls.server}.inside_tick"), stalls)
     return statement
@@ -87,7 +88,7 @@ def _verdict(obstacles: Sequence[stats.Obstacle], *, is_kept: bool) -> stats.Bou
     return "kept" if is_kept else "missed"
 
 
-def _state_part(statement: Statement, part: Part) -> None:
+def _state_part(statement: Statement, part: Part, findings: Mapping[str, stats.Finding]) -> None:
     effects = part.effects
     statement.word("title", part.title, source="manifests", note="name of the server")
     statement.fact(
@@ -102,7 +103,8 @@ def _state_part(statement: Statement, part: Part) -> None:
     for metric, arm in contrasts.treatment_claims(effects):
         latencies = f"{effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms"
         question = f"{part.title}: Effect of {latencies} on the {effects.metrics[metric]}"
-        contrasts.state_claim(statement, effects, f"{arm}.{fact_name(metric)}", (metric, arm), question)
+        finding = contrasts.finding_about(findings, effects, metric, arm, in_burst=part.experiment == JOIN_BURST.name)
+        contrasts.state_claim(statement, effects, f"{arm}.{fact_name(metric)}", (metric, arm), question, finding=finding)
     bounds = contrasts.dose_bounds(effects, part.doses)
     for metric in effects.metrics:
         contrasts.state_doses(statement, effects, part.doses, bounds, metric, facts=(), about=f"{part.title}: ")

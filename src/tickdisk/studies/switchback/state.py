@@ -6,9 +6,6 @@ from tickdisk.studies import contrasts
 from tickdisk.studies.statement import Statement, fact_name
 from tickdisk.studies.switchback.compute import Results
 
-_SLOWEST_MS = 6.0
-"""Latency of the slowest device of the published study, which says nothing about slower devices."""
-
 
 def state(results: Results) -> Statement:
     """Returns the facts and claims: controls, the effect of each arm, and the doses up to which a metric is good."""
@@ -54,7 +51,6 @@ def _state_effects(statement: Statement, results: Results) -> None:
     effects = results.contrasts
     baseline_ms = effects.data.latency_ms(effects.baseline)
     for metric, arm in contrasts.treatment_claims(effects):
-        is_published = metric != results.action_metric and effects.data.latency_ms(arm) <= _SLOWEST_MS
         bounds, notes = results.bounds[metric], []
         is_good = bounds.good_up_to is not None and effects.data.dose_ms(arm) <= bounds.good_up_to
         if is_good and effects.verdicts[metric, arm].word == "inconclusive":
@@ -67,7 +63,7 @@ def _state_effects(statement: Statement, results: Results) -> None:
             (metric, arm),
             f"Effect of {effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
             f"{effects.metrics[metric]}",
-            finding=results.findings.get("steady.gap") if is_published else None,
+            finding=contrasts.finding_about(results.findings, effects, metric, arm, in_burst=False),
             notes=notes,
         )
 
