@@ -112,7 +112,7 @@ def _programs(machine: Machine) -> Iterator[Check]:
     without = "not installed: the study of backups cannot run"
     yield Check("rsync", "ok" if rsync else "limited", machine.version(rsync) if rsync else without, () if rsync else ("rsync",))
     for kind in server.SERVERS.values():
-        if kind.variant_of is None:
+        if kind.variant_of is None and not kind.supplied:
             yield _server(machine, kind)
     players = machine.project / "build/tickdisk-players"
     yield _needed("players", players.exists(), str(players), f"{players} is not built: make setup")

@@ -28,7 +28,7 @@ def gaps_by_number(gaps: pd.DataFrame, *, level: float, number: str, title: str,
             scale=alt.Scale(type="log", domain=[numbers[0] * 0.8, numbers[-1] * 1.25], nice=False),
             axis=alt.Axis(values=numbers, format="d"),
         )
-        mean, low = (alt.Y(f"{name}:Q", title=None if panels else "Longest gap (ms, log)", **axis) for name in ("mean", "low"))
+        mean, low = (alt.Y(f"{name}:Q", title=None if panels else "Gap (ms, log)", **axis) for name in ("mean", "low"))
         layers = [
             own.mark_rule(clip=True).encode(x, low, y2="high:Q", color=tone),
             own.mark_line().encode(x, mean, color=tone),

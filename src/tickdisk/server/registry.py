@@ -8,9 +8,10 @@ from tickdisk.server.contract import DataType, Server
 from tickdisk.server.dragonfly import Dragonfly
 from tickdisk.server.luanti import Luanti, LuantiLevelDB, LuantiPostgreSQL
 from tickdisk.server.minestom import Minestom
+from tickdisk.server.papermc import PaperMC
 
 SERVERS: Mapping[str, Server] = {
-    one.name: one for one in (Luanti(), Dragonfly(), Minestom(), LuantiLevelDB(), LuantiPostgreSQL())
+    one.name: one for one in (Luanti(), Dragonfly(), Minestom(), LuantiLevelDB(), LuantiPostgreSQL(), PaperMC())
 }
 
 

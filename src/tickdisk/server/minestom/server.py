@@ -1,7 +1,6 @@
 """Minestom with the project's program around it, which generates worlds, saves them and records ticks."""
 
 import dataclasses
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -9,12 +8,9 @@ from typing import ClassVar
 from tickdisk.server.built import BuiltServer
 from tickdisk.server.change import Change
 from tickdisk.server.contract import DataType, Launch, Needs, Saving, ServerProgram, Ticking
+from tickdisk.server.java import answers
 from tickdisk.server.program import sha256_of
 from tickdisk.server.world import WorldFacts
-
-_STATUS_REQUEST = bytes.fromhex("10 00 8606 09") + b"127.0.0.1" + bytes.fromhex("0000 01 0100")
-"""A handshake of protocol 774 that asks for the server's status (address, port and next state), and the request."""
-
 
 class Minestom(BuiltServer):
     """Minestom, a library for servers of Minecraft's Java edition. All of a world follows from its spec."""
@@ -80,11 +76,4 @@ class Minestom(BuiltServer):
         return dataclasses.replace(launch, environment={**launch.environment, "TICKDISK_PAUSES": str(pauses)})
 
     def _answers(self, port: int) -> bool:
-        with socket.socket() as client:
-            client.settimeout(0.2)
-            try:
-                client.connect(("127.0.0.1", port))
-                client.sendall(_STATUS_REQUEST)
-                return b"version" in client.recv(4096)
-            except OSError:
-                return False
+        return answers(port)

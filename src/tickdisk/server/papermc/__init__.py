@@ -1,0 +1,5 @@
+"""PaperMC, the server that most operators run, from a jar that the user supplies. It was never run here."""
+
+from tickdisk.server.papermc.server import PaperMC
+
+__all__ = ["PaperMC"]
