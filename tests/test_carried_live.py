@@ -1,4 +1,4 @@
-"""One short life of each study of what a disk carries: players in steps, several servers on a disk, and too little memory."""
+"""One short life of each study of what a disk carries: players in steps and bursts, several servers, and too little memory."""
 
 import json
 import os
@@ -59,6 +59,23 @@ def test_players_join_in_steps(small_project: Path, tmp_path: Path, monkeypatch:
     for planned, epoch in zip(life.epochs, epochs.to_dict("records"), strict=True):
         inside = ticks[(ticks["start_ns"] >= epoch["steady_ns"]) & (ticks["start_ns"] < epoch["end_ns"])]
         assert set(inside["players"]) == {planned.players}
+
+
+@pytest.mark.parametrize("server", ["luanti", pytest.param("minestom", marks=for_release)])
+def test_players_join_in_a_burst_from_a_cold_page_cache(
+    server: str, small_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(small_project)
+    life, record = played("bursts", "ssd_100us", tmp_path / "life", server)
+    in_order(record)
+    epochs, actions, device = (table.read(name, tmp_path / "life" / f"{name}.parquet") for name in ("epochs", "actions", "device"))
+    joins = actions[(actions["action"] == "join") & (actions["player"] != "p000")]
+    reads = device.loc[device["op"] == "read", "arrival_ns"]
+    for epoch in epochs.to_dict("records"):
+        own = joins[joins["issued_ns"].between(epoch["steady_ns"], epoch["end_ns"])]
+        assert len(own) == (5 if server == "luanti" else 1)
+        assert int(reads.between(epoch["steady_ns"], epoch["end_ns"]).sum()) >= 4 * len(own), "each join reads its terrain"
+    assert len(joins) == sum(5 if server == "luanti" else 1 for _ in life.epochs)
 
 
 @pytest.mark.parametrize("server", ["luanti", pytest.param("dragonfly", marks=for_release)])

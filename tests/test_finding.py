@@ -22,7 +22,7 @@ SAID = {"source": "A. Nobody 2001", "said": "it is so", "quantity": "this over t
         ("memory", 4.58, 4.84, "contradicted"),
         ("checkpoint.crossing.atomic_copy_dirty_objects", 23_900, 23_900, "contradicted"),
         ("games.reads", 0.51, 0.57, "contradicted"),
-        ("burst.gap_max", 7.01, 11.1, "contradicted"),
+        ("burst.gap_max.long", 7.01, 11.1, "contradicted"),
         ("cpu", 1.36, 1.65, "open"),
         ("cpu", 1.7, 2.4, "upheld"),
         ("memory", 15, 23, "upheld"),

@@ -109,19 +109,29 @@ def test_the_sizing_list_has_a_row_for_each_ratio_of_a_slow_disk(tmp_path: Path)
         part.fact(f"gap.fast.instances_{servers}", 100.0, "ms", source="epochs")
         part.fact(f"gap.hard_disk.instances_{servers}", 100.0 * servers, "ms", source="epochs")
         part.fact(f"ratio.hard_disk.instances_{servers}", 1.0 * servers, "ratio", n=8, source="epochs")
+        part.comparison(
+            f"hard_disk.instances_{servers}",
+            statement="Effect",
+            verdict="different",
+            evidence="",
+            effect=f"ratio.hard_disk.instances_{servers}",
+            n=8,
+            counted="blocks",
+        )
     setup = Statement("setup")
     setup.fact("confidence", 0.95, "share", source="plan")
     setup.word("processor", "a processor of 1999", source="calibration")
     setup.fact("cores", 2, "cores", source="calibration")
     record.write(tmp_path / "instances/facts.json", {**own.facts, **setup.facts})
     record.write(tmp_path / "instances/about.json", about)
+    record.write(tmp_path / "instances/claims.json", own.claims)
     lines = sizing_list(tmp_path).splitlines()
     assert lines[1].startswith("- `instances`: our run at paper scale of 2026-11-29 (commit 0123456789ab)")
     assert lines[-2:] == [
-        f"| Luanti | longest tick gap of servers that share the disk: {servers} | 100 ms | {100 * servers:,} ms | {servers} | 8 |"
+        f"| Luanti | longest tick gap of servers that share the disk: {servers} | 100 ms | {100 * servers:,} ms | {servers} | different | 8 |"
         for servers in (2, 10)
     ]
     del own.facts["instances.luanti.gap.fast.instances_2"]
     record.write(tmp_path / "instances/facts.json", {**own.facts, **setup.facts})
-    with pytest.raises(TickdiskError, match=r"lacks the fact instances.luanti.gap.fast.instances_2; run the study again"):
+    with pytest.raises(TickdiskError, match=r"instances lacks instances.luanti.gap.fast.instances_2; run the study again"):
         sizing_list(tmp_path)

@@ -36,7 +36,7 @@ def test_everything_that_the_user_has_to_supply_is_named(tmp_path: Path, monkeyp
     for name in ("_JAVA", "_COMPILER"):
         (tmp_path / name).touch()
     assert PAPERMC.check().version == "1.21.11"
-    with pytest.raises(TickdiskError, match=r"has neither libraries nor cache/mojang_VERSION.jar"):
+    with pytest.raises(TickdiskError, match=r"has no cache/mojang_VERSION.jar, which paper.jar would download; put it there"):
         PAPERMC._launch(str(tmp_path / "paper.jar"), tmp_path, world(), 1, tmp_path, PAPERMC._settings(2.0))
     (tmp_path / "libraries").mkdir()
     with pytest.raises(TickdiskError, match="libraries has no library of PaperMC; let paper.jar unpack them"):
@@ -59,8 +59,9 @@ def world() -> WorldFacts:
 
 def test_settings_go_into_the_files_that_the_server_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     user, folder = tmp_path / "user", tmp_path / "fast"
-    for path in (user / "libraries", folder):
+    for path in (user / "libraries", user / "cache", folder):
         path.mkdir(parents=True)
+    (user / "cache/mojang_1.21.11.jar").touch()
     (user / "eula.txt").write_text("eula=true\n")
     (tmp_path / "plugin.jar").touch()
     monkeypatch.setattr(room, "plugin", lambda *_: tmp_path / "plugin.jar")
@@ -68,7 +69,8 @@ def test_settings_go_into_the_files_that_the_server_reads(tmp_path: Path, monkey
     properties = dict(line.split("=", 1) for line in (folder / "server.properties").read_text().splitlines())
     assert (properties["server-ip"], properties["server-port"], properties["level-seed"]) == ("127.0.0.1", "25565", "42")
     assert "autosave: 40\n" in (folder / "bukkit.yml").read_text()
-    assert (folder / "places.txt").read_text() == "8 -60 8\n"
+    assert (folder / "places.txt").read_text() == "8 -60 8\n8 -60 8\n", "the place, and the corner of four regions"
+    assert (folder / "spigot.yml").read_text().endswith("- /tickdisk_\n")
     assert (folder / "plugins/tickdisk.jar").exists()
     assert launch.command[3] == str(folder)
     assert f"-Dtickdisk.markers={tmp_path / 'world/markers'}" in launch.command

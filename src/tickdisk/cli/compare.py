@@ -86,11 +86,13 @@ def sizing(
     """
     from tickdisk import report
     from tickdisk.compare import KEPT
+    from tickdisk.config import EXPERIMENTS_PATH
 
+    listed = report.sizing_list(in_project(KEPT), in_project(EXPERIMENTS_PATH))
     if into is None:
-        print(report.sizing_list(in_project(KEPT)), end="")
+        print(listed, end="")
     else:
-        report.SIZING.replace(into, report.sizing_list(in_project(KEPT)))
+        report.SIZING.replace(into, listed)
 
 
 def reference(results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results")) -> None:

@@ -6,6 +6,7 @@ in the results.
 
 from tickdisk.config.load import (
     CONFIG_PATH,
+    EXPERIMENTS_PATH,
     SCHEMA_PATH,
     check_arms,
     load_arms,
@@ -14,13 +15,13 @@ from tickdisk.config.load import (
     schema,
 )
 from tickdisk.config.model import AnyScale, Config, Decision, Dose, Limits, Scale, World
-from tickdisk.config.plan import SERVER_START_S, Cell, arms_of, arms_of_run, digest, file_digest, plan, world_hash
+from tickdisk.config.plan import Cell, arms_of, arms_of_run, digest, file_digest, life_seconds, plan, world_hash
 from tickdisk.config.resolved import PlannedCell, Resolved
 
 __all__ = [
     "CONFIG_PATH",
+    "EXPERIMENTS_PATH",
     "SCHEMA_PATH",
-    "SERVER_START_S",
     "AnyScale",
     "Cell",
     "Config",
@@ -36,6 +37,7 @@ __all__ = [
     "check_arms",
     "digest",
     "file_digest",
+    "life_seconds",
     "load_arms",
     "load_config",
     "parse_config",

@@ -16,10 +16,16 @@ from tickdisk.device import DeviceModel
 from tickdisk.experiment import EXPERIMENTS, STUDIES, Arm, Block, PlannedLife, Twin
 from tickdisk.foundation.record import plain
 
-SERVER_START_S = 6.0
-"""Rough time for the device, the copy of the world, and the start and stop of the server. Only the shown time left depends on
-it.
+_SERVER_S, _FURTHER_SERVER_S, _PLAYER_S = 6.0, 1.7, 0.12
+"""Rough times beside the play: for the device, the copy of the world, and the start and stop of the server; the same for each
+further server; and for the tables of each player who joins in steps. Only the shown time left depends on them.
 """
+
+
+def life_seconds(life: PlannedLife) -> float:
+    """Returns the rough time that a life takes, if it is not replaced."""
+    players = max(epoch.players or 0 for epoch in life.epochs)
+    return life.seconds + _SERVER_S + _FURTHER_SERVER_S * ((life.instances or 1) - 1) + _PLAYER_S * players
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Cell:
     @property
     def seconds(self) -> float:
         """Rough time that the cell takes to run, if no life is replaced. Only the shown time left depends on it."""
-        return sum(life.seconds + SERVER_START_S for life in self.lives)
+        return sum(map(life_seconds, self.lives))
 
     @property
     def title(self) -> str:

@@ -11,13 +11,13 @@ from typing import Any
 from tickdisk.experiment.accesses import ACCESSES
 from tickdisk.experiment.arm import Arm, Copying, Tool
 from tickdisk.experiment.backup import BACKUP, Backup
-from tickdisk.experiment.bursts import BURSTS, REGIONS_PER_JOIN, Bursts
+from tickdisk.experiment.bursts import BURSTS, Bursts
 from tickdisk.experiment.capture_cost import CAPTURE_COST
 from tickdisk.experiment.changes import AGAIN, CHANGES, CUT, DELAYED, SAVE_PERIODS, UNCHANGED, Changes
 from tickdisk.experiment.entry import Block, Card, Design, DesignType, Experiment, Need, StudyEntry
 from tickdisk.experiment.inside_tick import INSIDE_TICK
 from tickdisk.experiment.instances import INSTANCES, Instances
-from tickdisk.experiment.join_burst import JOIN_BURST
+from tickdisk.experiment.join_burst import JOIN_BURST, REGIONS_PER_JOIN, regions_per_s
 from tickdisk.experiment.life import Epoch, Injection, PlannedLife
 from tickdisk.experiment.load import LOAD, Load
 from tickdisk.experiment.memory import MEMORY, SHARES, Memory
@@ -132,4 +132,5 @@ __all__ = [
     "StudyEntry",
     "Tool",
     "Twin",
+    "regions_per_s",
 ]

@@ -7,37 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from tickdisk.experiment.balance import balanced_order
-from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
+from tickdisk.experiment.entry import Block, Card, Count, Experiment, Seconds, ShortSwitchbacks
 from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
 if TYPE_CHECKING:
     from tickdisk.experiment.arm import Arm
 
 
-class Backup(Roaming):
+class Backup(ShortSwitchbacks):
     """Switchbacks over ways of making a backup, with a life for each disk. Without blocks, a scale has no life of them."""
 
-    blocks: Annotated[int, Field(ge=0)] = 0
-    """Number of blocks. Every disk has one life in a block, in a random order. `blocks` on the command line replaces it, but not
-    0, with which the experiment does not run."""
     ballast_mib: Count = 256
     """Size in MiB of a folder beside the world that is copied, too, so that a backup does not end with what is in memory."""
     limit_mb_per_s: Annotated[float, Field(gt=0)] = 10.0
     """Rate of a backup that is limited."""
-    players: Count = 5
-    warm_up_s: Seconds = 3.0
-    """Time from the last join to the first epoch."""
-    epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
-    """Length of an epoch in save periods of the server. The first period is cut, so at least two are analysed."""
-    save_period_s: Seconds = 2.0
-    teleport_period_s: Seconds = 2.0
-    edit_period_s: Seconds = 2.0
-    ping_period_s: Seconds = 1.0
-
-    @property
-    def tau_ns(self) -> int:
-        """Latency that an action counts with if it failed, timed out or took longer. It is the time that is cut."""
-        return round(self.save_period_s * 1e9)
 
 
 def _lives(block: Block[Backup]) -> tuple[PlannedLife, ...]:
@@ -56,7 +39,7 @@ def _lives(block: Block[Backup]) -> tuple[PlannedLife, ...]:
 def _life(block: Block[Backup], disk: str, arms: Sequence[str]) -> PlannedLife:
     design = block.design
     order = balanced_order(arms, block.number, partial(block.rng, f"order {disk}"))
-    length_s = design.epoch_save_periods * design.save_period_s
+    length_s = design.epoch_s
     epochs = epochs_of(order, design.warm_up_s, length_s=length_s, cut_s=design.save_period_s)
     return PlannedLife(disk, arms[0], block.trace_seed, epochs[-1].end_s, epochs)
 
@@ -64,7 +47,7 @@ def _life(block: Block[Backup], disk: str, arms: Sequence[str]) -> PlannedLife:
 def _control(block: Block[Backup], arm: str) -> PlannedLife:
     """Returns the life of the positive control, in which no backup is made."""
     design = block.design
-    length_s = design.epoch_save_periods * design.save_period_s
+    length_s = design.epoch_s
     epochs = epochs_of((block.baseline, arm), design.warm_up_s, length_s=length_s, cut_s=design.save_period_s)
     return PlannedLife(arm, block.baseline, block.trace_seed, epochs[-1].end_s, epochs, delays_of(block.arms, epochs))
 

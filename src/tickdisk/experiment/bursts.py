@@ -1,16 +1,19 @@
 """Bursts of joins at several rates, each from a cold page cache, to find the rate from which players feel the disk."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
+from tickdisk.experiment.join_burst import REGIONS_PER_JOIN
 from tickdisk.experiment.life import Epoch, PlannedLife, delays_of
 
-REGIONS_PER_JOIN = 4
-"""A player who joins on a corner of regions loads parts of four of them (PokeSto, section on the evaluation)."""
+
+
+_RESIDENT_S = 1.5
+"""Time for the join of the player who stays."""
 
 
 class Bursts(Design):
@@ -24,9 +27,10 @@ class Bursts(Design):
     files of their own, and at a new place otherwise."""
     regions_per_s: Annotated[tuple[Count, ...], Field(min_length=1)] = (40, 80, 160, 320)
     """Rates of bursts in regions per second. A join counts as four regions."""
-    warm_up_s: Seconds = 3.0
-    """Time from the start of the player trace to the first epoch, in which one player joins who stays until the end."""
-    settle_s: Seconds = 0.8
+    warm_up_s: Seconds = 6.0
+    """Time from the start of the player trace to the first epoch. In it one player joins who stays until the end, and the others
+    join in the slowest burst, which is not analysed: the first one opens files that stay open."""
+    settle_s: Seconds = 1.2
     """Time from the start of an epoch to its burst."""
     analysed_s: Seconds = 5.0
     """Time from the first join of a burst to the first leave. It is the part that is analysed, and the same for all rates."""
@@ -35,10 +39,30 @@ class Bursts(Design):
     save_period_s: Seconds = 60.0
     """Time between two periodic saves. It is longer than a life, so that bursts alone use the disk."""
 
+    @model_validator(mode="after")
+    def _has_time(self) -> Self:
+        if self.slowest_s >= self.analysed_s:
+            raise ValueError(f"the slowest burst takes {self.slowest_s:g} s, but analysed_s is {self.analysed_s:g}; make it longer")
+        if self.warm_up_s <= _RESIDENT_S + self.slowest_s + self.leave_s:
+            raise ValueError("warm_up_s has no time for the first burst; make it longer")
+        return self
+
+    @property
+    def slowest_s(self) -> float:
+        """Time over which the joins of the slowest burst are spread."""
+        return self.burst_s(min(self.regions_per_s))
+
     @property
     def tau_ns(self) -> int:
-        """Latency that an action counts with if it failed, timed out or took longer. It is the time for which players stay."""
-        return round(self.analysed_s * 1e9)
+        """Latency that an action counts with if it failed, timed out or took longer.
+
+        It is the shortest time for which a player stays, because a join that takes longer would end when players already leave.
+        """
+        return round((self.analysed_s - self.slowest_s) * 1e9)
+
+    def first_burst(self) -> tuple[float, float]:
+        """Returns the times in s of the first join and of the first leave of the burst that is not analysed."""
+        return _RESIDENT_S, self.warm_up_s - self.leave_s
 
     def burst_s(self, regions_per_s: int) -> float:
         """Returns the time over which the joins of a burst are spread."""

@@ -36,6 +36,33 @@ class Roaming(Design):
     """Time of each player from one chat ping to the next."""
 
 
+class ShortSwitchbacks(Roaming):
+    """A design in which players roam while the arm changes from epoch to epoch. Without blocks, a scale has no life of them."""
+
+    blocks: Annotated[int, Field(ge=0)] = 0
+    """Number of blocks, in each of which every condition has one life, in a random order. `blocks` on the command line replaces it,
+    but not 0, with which the experiment does not run."""
+    warm_up_s: Seconds = 3.0
+    """Time from the last join to the first epoch."""
+    epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
+    """Length of an epoch in save periods of the server. The first period is cut, so at least two are analysed."""
+    save_period_s: Seconds = 2.0
+    players: Count = 5
+    teleport_period_s: Seconds = 2.0
+    edit_period_s: Seconds = 2.0
+    ping_period_s: Seconds = 1.0
+
+    @property
+    def tau_ns(self) -> int:
+        """Latency that an action counts with if it failed, timed out or took longer. It is the time that is cut."""
+        return round(self.save_period_s * 1e9)
+
+    @property
+    def epoch_s(self) -> float:
+        """Length of an epoch."""
+        return self.epoch_save_periods * self.save_period_s
+
+
 DesignType = TypeVar("DesignType", bound=Design)
 
 

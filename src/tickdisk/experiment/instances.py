@@ -6,16 +6,13 @@ from typing import Annotated
 from pydantic import Field
 
 from tickdisk.experiment.balance import balanced_order
-from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
+from tickdisk.experiment.entry import Block, Card, Count, Experiment, Seconds, ShortSwitchbacks
 from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
 
-class Instances(Roaming):
+class Instances(ShortSwitchbacks):
     """Short switchbacks with several numbers of servers. Without blocks, a scale has no life of them."""
 
-    blocks: Annotated[int, Field(ge=0)] = 0
-    """Number of blocks. Every number of servers has one life in a block, in a random order. `blocks` on the command line replaces
-    it, but not 0, with which the experiment does not run."""
     instances: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 2, 4)
     """Numbers of servers on the device. Each has a copy of the world, and players of its own."""
     cores_per_instance: Annotated[float, Field(gt=0)] = 0.25
@@ -26,27 +23,13 @@ class Instances(Roaming):
     """Number of connected players of each server. Each player has its own ground."""
     join_period_s: Seconds = 0.1
     """Time from one player's join to the next."""
-    warm_up_s: Seconds = 3.0
-    """Time from the last join to the first epoch."""
-    epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
-    """Length of an epoch in save periods of the server. The first period is cut, so at least two are analysed."""
-    save_period_s: Seconds = 2.0
-    """Time between two periodic saves of a server's world."""
-    teleport_period_s: Seconds = 2.0
-    edit_period_s: Seconds = 2.0
-    ping_period_s: Seconds = 1.0
-
-    @property
-    def tau_ns(self) -> int:
-        """Latency that an action counts with if it failed, timed out or took longer. It is the time that is cut."""
-        return round(self.save_period_s * 1e9)
 
 
 def _lives(block: Block[Instances]) -> tuple[PlannedLife, ...]:
     design, lives = block.design, []
     arms = [arm.arm for arm in block.arms if arm.role != "delay"]
     start_s = design.join_period_s * (design.players - 1) + design.warm_up_s
-    length_s = design.epoch_save_periods * design.save_period_s
+    length_s = design.epoch_s
     for place in block.rng("instances", block.number).permutation(len(design.instances)).tolist():
         instances = design.instances[place]
         order = balanced_order(arms, block.number, partial(block.rng, f"order {instances}"))

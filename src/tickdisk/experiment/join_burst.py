@@ -9,6 +9,10 @@ from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Se
 from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
 
+REGIONS_PER_JOIN = 4
+"""A player who joins on a corner of regions loads parts of four of them (PokeSto, section on the evaluation)."""
+
+
 class JoinBurst(Design):
     """All players join a cold server at once, with one server life for each arm of a block."""
 
@@ -29,6 +33,11 @@ class JoinBurst(Design):
         It is the time that players stay, because a join that takes longer would end when players already leave.
         """
         return round(self.stay_s * 1e9)
+
+
+def regions_per_s(design: JoinBurst) -> float:
+    """Returns the rate of a join burst in the unit of the published study, in which a join counts as four regions."""
+    return design.players * REGIONS_PER_JOIN / design.burst_s
 
 
 def _lives(block: Block[JoinBurst]) -> tuple[PlannedLife, ...]:

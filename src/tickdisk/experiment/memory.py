@@ -6,19 +6,16 @@ from typing import Annotated
 from pydantic import Field
 
 from tickdisk.experiment.balance import balanced_order
-from tickdisk.experiment.entry import Block, Card, Count, Experiment, Roaming, Seconds
+from tickdisk.experiment.entry import Block, Card, Count, Experiment, Seconds, ShortSwitchbacks
 from tickdisk.experiment.life import MemoryState, PlannedLife, delays_of, epochs_of
 
 SHARES: dict[MemoryState, float | None] = {"warm": None, "cold": None, "half": 0.5, "quarter": 0.25}
 """For each state of memory, the share of the hot part of the world that fits into memory. None if there is no limit."""
 
 
-class Memory(Roaming):
+class Memory(ShortSwitchbacks):
     """Short switchbacks in several states of memory. Without blocks, a scale has no life of them."""
 
-    blocks: Annotated[int, Field(ge=0)] = 0
-    """Number of blocks. Every state of memory has one life in a block, in a random order. `blocks` on the command line replaces
-    it, but not 0, with which the experiment does not run."""
     states: Annotated[tuple[MemoryState, ...], Field(min_length=1)] = ("warm", "cold", "half", "quarter")
     """States of memory: warm (the whole world was read before the server starts), cold (at the start of each epoch nothing of it
     is in memory), and half and quarter (a control group limits the memory of the server to what it needs itself and to so much of
@@ -31,26 +28,15 @@ class Memory(Roaming):
     """Number of places to which players teleport in turn, again and again. Their terrain is the hot part of the world."""
     settings: dict[str, str] = Field({})
     """Settings of the server, such as one by which it drops terrain soon, so that it reads the terrain again."""
-    players: Count = 5
     warm_up_s: Seconds = 14.0
     """Time from the start of the player trace to the first epoch, in which players visit every hot place once."""
-    epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0
-    """Length of an epoch in save periods of the server. The first period is cut, so at least two are analysed."""
-    save_period_s: Seconds = 2.0
     teleport_period_s: Seconds = 1.0
-    edit_period_s: Seconds = 2.0
-    ping_period_s: Seconds = 1.0
-
-    @property
-    def tau_ns(self) -> int:
-        """Latency that an action counts with if it failed, timed out or took longer. It is the time that is cut."""
-        return round(self.save_period_s * 1e9)
 
 
 def _lives(block: Block[Memory]) -> tuple[PlannedLife, ...]:
     design, lives = block.design, []
     arms = [arm.arm for arm in block.arms if arm.role != "delay"]
-    start_s, length_s = design.warm_up_s, design.epoch_save_periods * design.save_period_s
+    start_s, length_s = design.warm_up_s, design.epoch_s
     for place in block.rng("states", block.number).permutation(len(design.states)).tolist():
         state = design.states[place]
         order = balanced_order(arms, block.number, partial(block.rng, f"order {state}"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from tickdisk.config import SERVER_START_S, Cell
+from tickdisk.config import Cell, life_seconds
 from tickdisk.experiment import STUDIES
 from tickdisk.project.project import RESULTS, Project
 
@@ -121,7 +121,7 @@ def cell_seconds(cells: Iterable[Cell], seconds: Mapping[str, float], runs: Path
     known = {name: seconds[str(path)] for name, path in _manifests(runs) if str(path) in seconds}
     for name, took_s in known.items():
         manifest = read_manifest(runs / name)
-        planned_s = sum(life.seconds for life in manifest.plan) + SERVER_START_S * len(manifest.plan)
+        planned_s = sum(map(life_seconds, manifest.plan))
         ratios.setdefault((manifest.experiment, manifest.server.name), []).append(took_s / planned_s)
     every = [ratio for own in ratios.values() for ratio in own]
     usual = median(every) if every else 1.0

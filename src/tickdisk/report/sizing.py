@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tickdisk.compare import KEPT, machine_of, read_about
+from tickdisk.config import EXPERIMENTS_PATH, load_arms
 from tickdisk.experiment import BURSTS, INSTANCES, LOAD, MEMORY
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.report.listed import Place
-from tickdisk.studies.statement import FACTS, Fact, read_facts
+from tickdisk.studies.statement import FACTS, Fact, read_claims, read_facts
 
 SIZING = Place("<!-- The next lines are printed by `tickdisk sizing`. -->", "<!-- The sizing list ends here. -->")
 """The place of the list in a document."""
@@ -19,6 +20,8 @@ SIZING = Place("<!-- The next lines are printed by `tickdisk sizing`. -->", "<!-
 class _Rows:
     """The rows of one study: the facts that each needs, as names after that of the server."""
 
+    arm: str
+    """Name of the arm with the slow disk."""
     ratio: re.Pattern[str]
     """Name of the fact with the ratio of the slow disk to the fast one. A group of it names the condition."""
     fast: str
@@ -26,71 +29,96 @@ class _Rows:
     slow: str
     words: Callable[[str], str]
     """Returns what the row is about, from the condition."""
+    ended: str = ""
+    """Beginning of the names of facts that count what ended a search, or an empty text if nothing is searched."""
 
 
+_ENDED = {"device": "the disk", "processor": "the processor", "clients": "our clients", "other": "something else", "nothing": "nothing"}
 _STUDIES: Mapping[str, _Rows] = {
-    LOAD.name: _Rows(re.compile(r"ratio\.slow()"), "carried.fast", "carried.slow", lambda _: "players that the disk carries"),
+    LOAD.name: _Rows(
+        "latency_6ms",
+        re.compile(r"ratio\.slow()"),
+        "carried.fast",
+        "carried.slow",
+        lambda _: "players that are carried here, and what ended the searches",
+        "ended_by",
+    ),
     BURSTS.name: _Rows(
+        "hard_disk",
         re.compile(r"gap_max_ratio\.slow\.(regions_\d+)"),
         "gap.fast.{}",
         "gap.slow.{}",
-        lambda rate: f"longest tick gap in a burst of {_number(rate)} regions/s",
+        lambda rate: f"longest tick gap in a burst of joins at {_number(rate)} regions/s",
     ),
     INSTANCES.name: _Rows(
+        "hard_disk",
         re.compile(r"ratio\.hard_disk\.(instances_\d+)"),
         "gap.fast.{}",
         "gap.hard_disk.{}",
         lambda servers: f"longest tick gap of servers that share the disk: {_number(servers)}",
     ),
     MEMORY.name: _Rows(
+        "latency_6ms",
         re.compile(r"gap_max_ratio\.slow\.(warm|cold|half|quarter)"),
         "gap_max.fast.{}",
         "gap_max.slow.{}",
-        lambda state: (
-            f"longest tick gap with memory that is {state}"
-            if state in ("warm", "cold")
-            else f"longest tick gap with memory for a {state} of the hot part of the world"
-        ),
+        lambda state: f"longest tick gap with {state} memory",
     ),
 }
 
 
-def sizing_list(kept: Path = KEPT) -> str:
+_WORDS = (
+    "These numbers are ours. The fast disk is the SATA SSD tier. Ratios are means over blocks and not ratios of the medians beside "
+    "them. A study that leaves a server out has no row of it."
+)
+
+
+def sizing_list(kept: Path = KEPT, arms: Path = EXPERIMENTS_PATH) -> str:
     """Returns the table of all kept runs that answer how much a disk carries, or a sentence that says that there are none.
 
-    `kept` is the folder of the kept studies. The text is Markdown, and ends with a newline. Raises TickdiskError if kept facts
+    `kept` is the folder of the kept studies, and `arms` the table that describes disks. The text is Markdown, and ends with a newline. Raises TickdiskError if kept facts
     lack one that the list needs.
     """
-    origins, lines = [], []
+    origins, lines, described = [], [], {(arm.experiment, arm.arm): arm.description for arm in load_arms(arms)}
     for study, rows in _STUDIES.items():
         folder = kept / study
         if (folder / FACTS).exists():
-            facts, about = read_facts(folder), read_about(folder)
+            facts, claims, about = read_facts(folder), read_claims(folder), read_about(folder)
             origins.append(
                 f"`{study}`: our run at {about.scale} scale of {about.date} (commit {about.commit[:12]}) on {machine_of(facts)}, "
-                f"with {facts['setup.confidence'].short} intervals."
+                f"with {facts['setup.confidence'].short} intervals. The arm of its slow "
+                f'disk is described as "{described[study, rows.arm]}".'
             )
+            verdicts = {claim.effect: claim.verdict for claim in claims.values()}
             try:
-                lines += ["| " + " | ".join(row) + " |" for row in _rows(facts, study, rows)]
+                lines += ["| " + " | ".join(row) + " |" for row in _rows(facts, verdicts, study, rows)]
             except KeyError as error:
-                raise TickdiskError(
-                    f"{folder / FACTS} lacks the fact {error.args[0]}; run the study again and keep it"
-                ) from error
+                raise TickdiskError(f"{folder} lacks {error.args[0]}; run the study again and keep it") from error
     if not lines:
         return f"There is no sizing list yet, because no run of {', '.join(_STUDIES)} is kept in `{KEPT}`.\n"
-    head = ("Server", "Question", "Fast disk", "Slow disk", "Slow over fast", "n")
+    head = ("Server", "Question", "Fast disk", "Slow disk", "Slow over fast", "Verdict", "n")
     table = ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head))]
-    return "\n".join(["These numbers are ours.", *(f"- {origin}" for origin in origins), "", *table, *lines]) + "\n"
+    return "\n".join([_WORDS, *(f"- {origin}" for origin in origins), "", *table, *lines]) + "\n"
 
 
-def _rows(facts: Mapping[str, Fact], study: str, rows: _Rows) -> Iterator[tuple[str, ...]]:
+def _rows(facts: Mapping[str, Fact], verdicts: Mapping[str, str], study: str, rows: _Rows) -> Iterator[tuple[str, ...]]:
     named = re.compile(rf"{study}\.([^.]+)\.{rows.ratio.pattern}")
     found = [match for name in facts if (match := named.fullmatch(name))]
     for match in sorted(found, key=lambda match: (match[1], _number(match[2]))):
         server, condition = f"{study}.{match[1]}", match[2]
-        fast, slow = (facts[f"{server}.{name.format(condition)}"] for name in (rows.fast, rows.slow))
+        values = [
+            facts[f"{server}.{name.format(condition)}"].text + _ended(facts, f"{server}.{rows.ended}", disk)
+            for disk, name in (("fast", rows.fast), ("slow", rows.slow))
+        ]
         ratio = facts[match[0]]
-        yield facts[f"{server}.title"].text, rows.words(condition), fast.text, slow.text, ratio.text, str(ratio.n)
+        yield facts[f"{server}.title"].text, rows.words(condition), *values, ratio.text, verdicts[match[0]], str(ratio.n)
+
+
+def _ended(facts: Mapping[str, Fact], name: str, disk: str) -> str:
+    """Returns in words what ended the searches on a disk, or nothing if there were none."""
+    counts = {words: facts.get(f"{name}.{cause}.{disk}") for cause, words in _ENDED.items()}
+    words = [f"{words} in {fact.value} of {fact.n}" for words, fact in counts.items() if fact is not None and fact.value]
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _number(condition: str) -> int:

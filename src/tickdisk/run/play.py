@@ -13,6 +13,7 @@ from tickdisk.run.actors import Actors, ServerEndedError
 from tickdisk.run.cache import forget
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
+from tickdisk.run.judge import InstrumentError
 from tickdisk.run.neighbours import Neighbours
 from tickdisk.run.record import CpuRecorder
 from tickdisk.run.stage import Stage
@@ -142,6 +143,8 @@ def _switch(
         )
         if stage.life.memory == "cold" or stage.life.in_bursts:
             forget(world)
+            if (late_ns := time.monotonic_ns() - epochs[-1].steady_ns) > 0:
+                raise InstrumentError(f"the page cache was emptied {late_ns / 1e9:.1f} s too late for the burst of epoch {number}")
         captures.begin(epoch.arm)
         neighbours.switch(epoch.arm)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):

@@ -7,7 +7,7 @@ from typing import Any
 
 from tickdisk import player
 from tickdisk.config import Cell
-from tickdisk.experiment import PlannedLife
+from tickdisk.experiment import Bursts, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.server import WorldFacts, named
 
@@ -40,7 +40,8 @@ def write_life_trace(path: Path, cell: Cell, life: PlannedLife, world: WorldFact
         design = {**design, **_steps(life, design["join_period_s"])}
     if life.in_bursts:
         corners = named(cell.server).corners(world)
-        design = {**design, "players": 1, "joining": design["players"], "bursts": _bursts(life, design, places, corners)}
+        bursts = _bursts(life, Bursts.model_validate(design), places, corners)
+        design = {**design, "players": 1, "joining": design["players"], "bursts": bursts}
         # The player of the burns has its place behind the one who stays.
         places = (*places, *corners)
     burns = _burns(life, design, seconds)
@@ -66,26 +67,27 @@ def _steps(life: PlannedLife, join_period_s: float) -> dict[str, Any]:
 
 
 def _bursts(
-    life: PlannedLife, design: Mapping[str, Any], places: Sequence[Sequence[int]], corners: Sequence[Sequence[int]]
+    life: PlannedLife, design: Bursts, places: Sequence[Sequence[int]], corners: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """Returns the burst of each epoch, as arguments of `join_burst`.
+    """Returns the first burst, which is not analysed, and that of each epoch, as arguments of `join_burst`.
 
     All bursts use the corners of regions, which are the last places, because the server has dropped their terrain again.
     Without corners, each burst uses places of its own. The first two places are those of other players.
     """
-    players = design["players"]
+    players = design.players
     if 0 < len(corners) < players:
-        raise TickdiskError(
-            f"the world has {len(corners)} corners of regions; enlarge it, or let fewer than {players} players join"
-        )
+        raise TickdiskError(f"the world has {len(corners)} corners of regions; enlarge it, or let fewer than {players} players join")
+    joins_s, leaves_s = design.first_burst()
+    spans = [(joins_s, design.slowest_s, leaves_s)]
+    spans += [(epoch.steady_s, epoch.burst_s or 0.0, epoch.end_s) for epoch in life.epochs]
     return [
         {
-            "at_s": epoch.steady_s,
-            "burst_s": epoch.burst_s,
-            "stay_s": epoch.end_s - epoch.steady_s - (epoch.burst_s or 0.0),
+            "at_s": at_s,
+            "burst_s": burst_s,
+            "stay_s": end_s - at_s - burst_s,
             "first": len(places) if corners else 2 + number * players,
         }
-        for number, epoch in enumerate(life.epochs)
+        for number, (at_s, burst_s, end_s) in enumerate(spans)
     ]
 
 

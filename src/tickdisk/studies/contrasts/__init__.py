@@ -13,7 +13,6 @@ from tickdisk.studies.contrasts.show import effects, effects_table, manipulation
 from tickdisk.studies.contrasts.state import (
     CONTROL_WORDS,
     NO_CAPTURE_WORDS,
-    finding_about,
     state_claim,
     state_controls,
     state_effects,
@@ -30,7 +29,6 @@ __all__ = [
     "dose_bounds",
     "effects",
     "effects_table",
-    "finding_about",
     "held_back",
     "manipulation",
     "power",

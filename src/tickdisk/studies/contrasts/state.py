@@ -1,6 +1,6 @@
 """States the facts and claims about contrasts: effects, lives, requests, controls, and claims about treatments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,8 +10,6 @@ from tickdisk.studies.contrasts.compute import Contrasts
 from tickdisk.studies.statement import Statement, fact_name
 
 _LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
-_SLOWEST_MS = 6.0
-"""Latency of the slowest device of the published study, which says nothing about slower devices."""
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
 CONTROL_WORDS = {
     "ticks": "Effect of a known delay of {delay} ms in the tick on the {metric} (positive control)",
@@ -135,20 +133,6 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
             delay_ms = own["ticks" if word == "ticks" else "actions"]
             question = words[word].format(metric=title, delay=delay_ms, **own)
             state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
-
-
-def finding_about(
-    findings: Mapping[str, stats.Finding], effects: Contrasts, metric: str, arm: str, *, in_burst: bool
-) -> stats.Finding | None:
-    """Returns the published finding about a metric of steady play or of a join burst on the disk of an arm, if there is one.
-
-    The published study says nothing about teleports, and nothing about disks that are slower than its slowest.
-    """
-    if effects.data.latency_ms(arm) > _SLOWEST_MS:
-        return None
-    if in_burst:
-        return findings.get(f"burst.{fact_name(metric)}")
-    return findings.get("steady.gap") if effects.kind(metric) == "ticks" else None
 
 
 def state_claim(

@@ -1,7 +1,9 @@
 """States the facts and claims of the join burst: joins, effects, controls and doses."""
 
+from tickdisk.experiment import JOIN_BURST, regions_per_s
 from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import Results
+from tickdisk.studies.published import burst_finding
 from tickdisk.studies.statement import Statement, fact_name
 from tickdisk.studies.tiers import tier_name
 
@@ -18,7 +20,12 @@ def state(results: Results) -> Statement:
     baseline_ms = effects.data.latency_ms(effects.baseline)
     tiers = {arm.arm: arm.device for arm in effects.data.arms if arm.latency_us is None}
     for metric, arm in contrasts.treatment_claims(effects):
-        finding = contrasts.finding_about(results.findings, effects, metric, arm, in_burst=True)
+        finding = burst_finding(
+            results.findings,
+            metric,
+            latency_ms=effects.data.latency_ms(arm),
+            regions_per_s=regions_per_s(effects.data.design(JOIN_BURST)),
+        )
         own = tiers.get(arm)
         tier = "" if own is None else f" (the {tier_name(own)} tier)"
         question = (

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from tickdisk import stats
 from tickdisk.blame import FEWEST_STALLS
-from tickdisk.experiment import JOIN_BURST
+from tickdisk.experiment import JOIN_BURST, regions_per_s
 from tickdisk.foundation.numbers import percent
 from tickdisk.studies import contrasts
 from tickdisk.studies.other_servers.compute import InjectedStalls, Part, Results, growth
+from tickdisk.studies.published import burst_finding, steady_finding
 from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 NAME = "other_servers"
@@ -88,6 +89,15 @@ def _verdict(obstacles: Sequence[stats.Obstacle], *, is_kept: bool) -> stats.Bou
     return "kept" if is_kept else "missed"
 
 
+def _finding(findings: Mapping[str, stats.Finding], part: Part, metric: str, arm: str) -> stats.Finding | None:
+    """Returns the published finding that a claim tests on another server, if there is one."""
+    latency_ms = part.effects.data.latency_ms(arm)
+    if part.experiment != JOIN_BURST.name:
+        return steady_finding(findings, latency_ms=latency_ms, of_ticks=part.effects.kind(metric) == "ticks")
+    rate = regions_per_s(part.effects.data.design(JOIN_BURST))
+    return burst_finding(findings, metric, latency_ms=latency_ms, regions_per_s=rate)
+
+
 def _state_part(statement: Statement, part: Part, findings: Mapping[str, stats.Finding]) -> None:
     effects = part.effects
     statement.word("title", part.title, source="manifests", note="name of the server")
@@ -103,7 +113,7 @@ def _state_part(statement: Statement, part: Part, findings: Mapping[str, stats.F
     for metric, arm in contrasts.treatment_claims(effects):
         latencies = f"{effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms"
         question = f"{part.title}: Effect of {latencies} on the {effects.metrics[metric]}"
-        finding = contrasts.finding_about(findings, effects, metric, arm, in_burst=part.experiment == JOIN_BURST.name)
+        finding = _finding(findings, part, metric, arm)
         contrasts.state_claim(statement, effects, f"{arm}.{fact_name(metric)}", (metric, arm), question, finding=finding)
     bounds = contrasts.dose_bounds(effects, part.doses)
     for metric in effects.metrics:

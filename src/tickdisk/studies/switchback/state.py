@@ -3,6 +3,7 @@
 from math import exp
 
 from tickdisk.studies import contrasts
+from tickdisk.studies.published import steady_finding
 from tickdisk.studies.statement import Statement, fact_name
 from tickdisk.studies.switchback.compute import Results
 
@@ -63,7 +64,11 @@ def _state_effects(statement: Statement, results: Results) -> None:
             (metric, arm),
             f"Effect of {effects.data.latency_ms(arm):g} ms of storage latency instead of {baseline_ms:g} ms on the "
             f"{effects.metrics[metric]}",
-            finding=contrasts.finding_about(results.findings, effects, metric, arm, in_burst=False),
+            finding=steady_finding(
+                results.findings,
+                latency_ms=effects.data.latency_ms(arm),
+                of_ticks=effects.kind(metric) == "ticks",
+            ),
             notes=notes,
         )
 
