@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from simulated_runs import BASE_MS, DELAY_MS, DELAYED, SECOND, cells_of, config_of, write_runs
+from simulated_runs import BASE_MS, DELAY_MS, DELAYED, LATENCY_MS, SECOND, cells_of, config_of, write_runs
 
 from tickdisk.experiment import BURSTS, PlannedLife
 from tickdisk.foundation.errors import TickdiskError
@@ -39,23 +39,29 @@ def world(edge_blocks: int) -> WorldFacts:
 
 
 def felt(life: PlannedLife, made: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Replaces the ticks of a life, so that the gaps of an epoch depend on its disk and on its rate."""
-    starts, at_s = [], 0.0
+    """Replaces ticks and joins of a life, so that the gaps of an epoch depend on its disk and on its rate."""
+    starts, joins, at_s = [], [], 0.0
     for epoch in life.epochs:
         rate = round(PLAYERS * 4 / (epoch.burst_s or 1.0))
         gap_ms = BASE_MS * (FELT[rate] if epoch.arm == "hard_disk" else 1.0) + (DELAY_MS if epoch.arm in DELAYED else 0.0)
+        joins += [epoch.steady_s + number * 4 / rate for number in range(PLAYERS)]
         while at_s < epoch.end_s:
             starts.append(at_s)
             at_s += gap_ms / 1000
     ns = (np.array(starts) * SECOND).astype("int64") + SECOND
     none = pd.array([pd.NA] * len(ns), dtype="Int64")
     ticks = pd.DataFrame({"tick": range(len(ns)), "start_ns": ns, "end_ns": none, "players": 1, "thread": none})
-    return {**made, "ticks": ticks}
+    issued = pd.array((np.array(joins) * SECOND).astype("int64") + SECOND, dtype="Int64")
+    actions = pd.DataFrame({"action": "join", "player": "p000", "outcome": "completed", "detail": "", "issued_ns": issued})
+    actions = actions.assign(due_ns=issued.astype("int64"), completed_ns=issued + SECOND // 10)
+    return {**made, "ticks": ticks, "actions": actions}
 
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Study[Results]:
-    path = write_runs(tmp_path_factory.mktemp("bursts"), "bursts", server="minestom", of_life=felt)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(LATENCY_MS, "hard_disk", 6.0)
+        path = write_runs(tmp_path_factory.mktemp("bursts"), "bursts", server="minestom", of_life=felt)
     return bursts(str(path), runs=str(path.parent), published="data/published.yaml", margin=None)
 
 

@@ -16,17 +16,17 @@ PAPERMC = SERVERS["papermc"]
 
 def test_everything_that_the_user_has_to_supply_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(room.VARIABLE, raising=False)
-    with pytest.raises(TickdiskError, match=f"no jar of PaperMC is given; name a folder .* in {room.VARIABLE}"):
+    with pytest.raises(TickdiskError, match=rf"no jar of PaperMC is given; name a folder .* in {room.VARIABLE}"):
         PAPERMC.check()
     monkeypatch.setenv(room.VARIABLE, str(tmp_path))
-    with pytest.raises(TickdiskError, match="paper.jar does not exist; put the jar of PaperMC there"):
+    with pytest.raises(TickdiskError, match=r"paper\.jar does not exist; put the jar of PaperMC there"):
         PAPERMC.check()
     with zipfile.ZipFile(tmp_path / "paper.jar", "w") as jar:
         jar.writestr("version.json", '{"id": "1.21.11"}')
     for consent in (None, "eula=false\n"):
         if consent is not None:
             (tmp_path / "eula.txt").write_text(consent)
-        with pytest.raises(TickdiskError, match="eula.txt does not say eula=true; read the licence of Minecraft"):
+        with pytest.raises(TickdiskError, match=r"eula\.txt does not say eula=true; read the licence of Minecraft"):
             PAPERMC.check()
     (tmp_path / "eula.txt").write_text("#By changing this\neula=true\n")
     for name in ("_JAVA", "_COMPILER"):
@@ -39,7 +39,7 @@ def test_everything_that_the_user_has_to_supply_is_named(tmp_path: Path, monkeyp
     with pytest.raises(TickdiskError, match=r"has no cache/mojang_VERSION.jar, which paper.jar would download; put it there"):
         PAPERMC._launch(str(tmp_path / "paper.jar"), tmp_path, world(), 1, tmp_path, PAPERMC._settings(2.0))
     (tmp_path / "libraries").mkdir()
-    with pytest.raises(TickdiskError, match="libraries has no library of PaperMC; let paper.jar unpack them"):
+    with pytest.raises(TickdiskError, match=r"libraries has no library of PaperMC; let paper.jar unpack them"):
         plugin(tmp_path / "_JAVA", tmp_path / "_COMPILER", tmp_path / "libraries")
 
 

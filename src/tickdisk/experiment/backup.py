@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from tickdisk.experiment.balance import balanced_order
-from tickdisk.experiment.entry import Block, Card, Count, Experiment, Seconds, ShortSwitchbacks
+from tickdisk.experiment.entry import Block, Card, Count, Experiment, ShortSwitchbacks
 from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
 if TYPE_CHECKING:

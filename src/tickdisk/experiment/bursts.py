@@ -10,8 +10,6 @@ from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Se
 from tickdisk.experiment.join_burst import REGIONS_PER_JOIN
 from tickdisk.experiment.life import Epoch, PlannedLife, delays_of
 
-
-
 _RESIDENT_S = 1.5
 """Time for the join of the player who stays."""
 
@@ -42,7 +40,9 @@ class Bursts(Design):
     @model_validator(mode="after")
     def _has_time(self) -> Self:
         if self.slowest_s >= self.analysed_s:
-            raise ValueError(f"the slowest burst takes {self.slowest_s:g} s, but analysed_s is {self.analysed_s:g}; make it longer")
+            raise ValueError(
+                f"the slowest burst takes {self.slowest_s:g} s, but analysed_s is {self.analysed_s:g}; make it longer"
+            )
         if self.warm_up_s <= _RESIDENT_S + self.slowest_s + self.leave_s:
             raise ValueError("warm_up_s has no time for the first burst; make it longer")
         return self

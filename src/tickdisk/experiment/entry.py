@@ -40,8 +40,8 @@ class ShortSwitchbacks(Roaming):
     """A design in which players roam while the arm changes from epoch to epoch. Without blocks, a scale has no life of them."""
 
     blocks: Annotated[int, Field(ge=0)] = 0
-    """Number of blocks, in each of which every condition has one life, in a random order. `blocks` on the command line replaces it,
-    but not 0, with which the experiment does not run."""
+    """Number of blocks, in each of which every condition has one life, in a random order. `blocks` on the command line replaces
+    it, but not 0, with which the experiment does not run."""
     warm_up_s: Seconds = 3.0
     """Time from the last join to the first epoch."""
     epoch_save_periods: Annotated[float, Field(ge=3)] = 3.0

@@ -8,7 +8,6 @@ from tickdisk.experiment.balance import balanced_order
 from tickdisk.experiment.entry import Block, Card, Count, Design, Experiment, Seconds
 from tickdisk.experiment.life import PlannedLife, delays_of, epochs_of
 
-
 REGIONS_PER_JOIN = 4
 """A player who joins on a corner of regions loads parts of four of them (PokeSto, section on the evaluation)."""
 

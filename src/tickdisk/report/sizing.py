@@ -33,7 +33,13 @@ class _Rows:
     """Beginning of the names of facts that count what ended a search, or an empty text if nothing is searched."""
 
 
-_ENDED = {"device": "the disk", "processor": "the processor", "clients": "our clients", "other": "something else", "nothing": "nothing"}
+_ENDED = {
+    "device": "the disk",
+    "processor": "the processor",
+    "clients": "our clients",
+    "other": "something else",
+    "nothing": "nothing",
+}
 _STUDIES: Mapping[str, _Rows] = {
     LOAD.name: _Rows(
         "latency_6ms",
@@ -68,16 +74,16 @@ _STUDIES: Mapping[str, _Rows] = {
 
 
 _WORDS = (
-    "These numbers are ours. The fast disk is the SATA SSD tier. Ratios are means over blocks and not ratios of the medians beside "
-    "them. A study that leaves a server out has no row of it."
+    "These numbers are ours. The fast disk is the SATA SSD tier. Ratios are means over blocks and not ratios of the medians "
+    "beside them. A study that leaves a server out has no row of it."
 )
 
 
 def sizing_list(kept: Path = KEPT, arms: Path = EXPERIMENTS_PATH) -> str:
     """Returns the table of all kept runs that answer how much a disk carries, or a sentence that says that there are none.
 
-    `kept` is the folder of the kept studies, and `arms` the table that describes disks. The text is Markdown, and ends with a newline. Raises TickdiskError if kept facts
-    lack one that the list needs.
+    `kept` is the folder of the kept studies, and `arms` the table that describes disks. The text is Markdown, and ends with a
+    newline. Raises TickdiskError if a kept study lacks a fact or a claim that the list needs.
     """
     origins, lines, described = [], [], {(arm.experiment, arm.arm): arm.description for arm in load_arms(arms)}
     for study, rows in _STUDIES.items():

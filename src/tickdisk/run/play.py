@@ -144,7 +144,9 @@ def _switch(
         if stage.life.memory == "cold" or stage.life.in_bursts:
             forget(world)
             if (late_ns := time.monotonic_ns() - epochs[-1].steady_ns) > 0:
-                raise InstrumentError(f"the page cache was emptied {late_ns / 1e9:.1f} s too late for the burst of epoch {number}")
+                raise InstrumentError(
+                    f"the page cache was emptied {late_ns / 1e9:.1f} s too late for the burst of epoch {number}"
+                )
         captures.begin(epoch.arm)
         neighbours.switch(epoch.arm)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):

@@ -76,7 +76,9 @@ def _bursts(
     """
     players = design.players
     if 0 < len(corners) < players:
-        raise TickdiskError(f"the world has {len(corners)} corners of regions; enlarge it, or let fewer than {players} players join")
+        raise TickdiskError(
+            f"the world has {len(corners)} corners of regions; enlarge it, or let fewer than {players} players join"
+        )
     joins_s, leaves_s = design.first_burst()
     spans = [(joins_s, design.slowest_s, leaves_s)]
     spans += [(epoch.steady_s, epoch.burst_s or 0.0, epoch.end_s) for epoch in life.epochs]

@@ -221,7 +221,7 @@ class Server(ABC):
     variant_of: ClassVar[str | None] = None
     """Name of the server whose program it runs, with another store. None if it is no variant."""
     supplied: ClassVar[bool] = False
-    """Whether its program is one that the user supplies, and that no set-up installs. No experiment has such a server by default."""
+    """Whether its program is one that the user supplies, and that no set-up installs. No experiment has such a server."""
     title: ClassVar[str]
     """Name in the paper and in messages."""
     needs: ClassVar[Needs]

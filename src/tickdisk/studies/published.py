@@ -28,8 +28,8 @@ def steady_finding(findings: Mapping[str, Finding], *, latency_ms: float, of_tic
 def burst_finding(findings: Mapping[str, Finding], metric: str, *, latency_ms: float, regions_per_s: float) -> Finding | None:
     """Returns the published finding about a metric of a burst of joins on a device of some latency, or None if there is none.
 
-    The metrics are those of `qos.epoch_table`. The published number for a fast burst is that of a hard disk, so that it says nothing
-    about faster devices.
+    The metrics are those of `qos.epoch_table`. The published number for a fast burst is that of a hard disk, so that it says
+    nothing about faster devices.
     """
     if latency_ms > _SLOWEST_MS:
         return None

@@ -12,6 +12,7 @@ from tickdisk.server.java import answers
 from tickdisk.server.program import sha256_of
 from tickdisk.server.world import WorldFacts
 
+
 class Minestom(BuiltServer):
     """Minestom, a library for servers of Minecraft's Java edition. All of a world follows from its spec."""
 

@@ -30,7 +30,7 @@ def plugin(java: Path, compiler: Path, libraries: Path) -> Path:
     if jar.exists():
         return jar
     with temporary.folder() as folder:
-        options = ["-22", "-proc:none", "-nowarn", "-cp", os.pathsep.join(map(str, jars)), "-d", folder]
+        options: list[str | Path] = ["-22", "-proc:none", "-nowarn", "-cp", os.pathsep.join(map(str, jars)), "-d", folder]
         command: list[str | Path] = [java, "-jar", compiler, *options, *sources]
         done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S, check=False)  # noqa: S603 - our own compiler
         if done.returncode != 0:

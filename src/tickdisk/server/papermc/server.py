@@ -40,7 +40,7 @@ _PROPERTIES = {
     "network-compression-threshold": "-1",
 }
 _FILES = {
-    # The usual limit of commands would end the players, and the usual delay would keep terrain in memory from one burst to the next.
+    # The usual limit of commands would end the players, and the usual delay would keep terrain in memory between bursts.
     "spigot.yml": "commands:\n  spam-exclusions:\n  - /tickdisk_\n",
     "config/paper-world-defaults.yml": "chunks:\n  delay-chunk-unloads-by: 0s\n",
     "action_delay_ms": "0\n",
@@ -96,7 +96,9 @@ class PaperMC(Server):
         if not jar.is_file():
             raise TickdiskError(f"{jar} does not exist; put the jar of PaperMC there")
         if not consent.is_file() or "eula=true" not in consent.read_text(encoding="utf-8").splitlines():
-            raise TickdiskError(f"{consent} does not say eula=true; read the licence of Minecraft, and write it there if you agree")
+            raise TickdiskError(
+                f"{consent} does not say eula=true; read the licence of Minecraft, and write it there if you agree"
+            )
         for path in (_JAVA, _COMPILER):
             if not path.exists():
                 raise TickdiskError(f"{path} does not exist; run `make setup`, which builds Minestom with it")

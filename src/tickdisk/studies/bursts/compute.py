@@ -29,8 +29,8 @@ class ServerBursts:
     """The lives of one server, and what they say about bursts of joins."""
 
     found: Conditions
-    """The effects by rate. Beside the metrics, its epochs have reads (of the device, by join), reached (regions per second in which
-    players really began to join), and served (the same until their terrain was there; NaN if a join did not end)."""
+    """The effects by rate. Beside the metrics, its epochs have reads (of the device, by join), reached (regions per second in
+    which players really began to join), and served (the same until their terrain was there; NaN if a join did not end)."""
 
     @property
     def design(self) -> Bursts:

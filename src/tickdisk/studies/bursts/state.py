@@ -15,7 +15,7 @@ _COLUMNS = {
     "served": ("served", "regions/s", "rate until the terrain of all players was there"),
 }
 _NEAR = 0.1
-"""The most by which the rate that was reached may differ from the planned one, as a share of it, if the finding is to be tested."""
+"""The most by which the rate that was reached may differ from the planned one, as a share of it, if a finding is tested."""
 
 
 def state(results: Results) -> Statement:
