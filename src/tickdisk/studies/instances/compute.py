@@ -100,9 +100,13 @@ def _rows(life: LifeTables, tau_ns: int) -> list[dict[str, object]]:
 
 
 def _throttled(data: Runs) -> dict[int, float]:
-    """Returns the share of the time of play for which the first server was throttled, by the number of servers, as a mean."""
+    """Returns the share of the time of play for which the first server was throttled, by the number of servers, as a mean.
+
+    Lives of the positive control, whose thread is kept busy on purpose, do not count.
+    """
     shares: dict[int, list[float]] = {}
+    control = data.positive_for("ticks")
     for life in data.lives:
-        if (quota := life.manifest.quota) is not None:
+        if life.name != control and (quota := life.manifest.quota) is not None:
             shares.setdefault(life.planned.instances or 1, []).append(quota.throttled_ns / 1e9 / quota.seconds)
     return {number: float(np.mean(own)) for number, own in sorted(shares.items())}
