@@ -32,7 +32,7 @@ CONTRASTS = {"switchback.ipynb", "join_burst.ipynb", "capture_cost.ipynb", "oper
 OF_LIVES = CONTRASTS | {"accesses.ipynb", "changes.ipynb", "inside_tick.ipynb", "inspect.ipynb", "netcode.ipynb"}
 OF_LIVES |= {"players.ipynb", "predictions.ipynb", "twin.ipynb"}
 OF_LIVES |= {"backup.ipynb", "bursts.ipynb", "instances.ipynb", "load.ipynb", "memory.ipynb"}
-OF_SERVERS = {"changes.ipynb", "inspect.ipynb", "predictions.ipynb"}
+OF_SERVERS = {"bursts.ipynb", "changes.ipynb", "inspect.ipynb", "predictions.ipynb"}
 # They read traces of any program. Whatever reads traces reads raw captures, too.
 OF_TRACES = {"inspect.ipynb", "pools.ipynb"}
 OF_RAW = OF_TRACES | {"replay", "replay.ipynb"}

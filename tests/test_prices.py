@@ -128,7 +128,7 @@ def test_the_sizing_list_has_a_row_for_each_ratio_of_a_slow_disk(tmp_path: Path)
     lines = sizing_list(tmp_path).splitlines()
     assert lines[1].startswith("- `instances`: our run at paper scale of 2026-11-29 (commit 0123456789ab)")
     assert lines[-2:] == [
-        f"| Luanti | longest tick gap of servers that share the disk: {servers} | 100 ms | "
+        f"| Luanti | longest tick gap when {servers} servers share the disk | 100 ms | "
         f"{100 * servers:,} ms | {servers} | different | 8 |"
         for servers in (2, 10)
     ]

@@ -26,8 +26,8 @@ class Bursts(Design):
     regions_per_s: Annotated[tuple[Count, ...], Field(min_length=1)] = (40, 80, 160, 320)
     """Rates of bursts in regions per second. A join counts as four regions."""
     warm_up_s: Seconds = 6.0
-    """Time from the start of the player trace to the first epoch. In it one player joins who stays until the end, and the others
-    join in the slowest burst, which is not analysed: the first one opens files that stay open."""
+    """Time from the start of the player trace to the first epoch. One player joins in it and stays until the end. The others join
+    once at the slowest rate. This burst is not analysed, because it opens files that stay open."""
     settle_s: Seconds = 1.2
     """Time from the start of an epoch to its burst."""
     analysed_s: Seconds = 5.0
@@ -105,7 +105,7 @@ BURSTS = Experiment(
     evidence=(),
     parameters={"plan": "results/plan.json"},
     card=Card(
-        "The burst of joins from which a disk is felt",
+        "The rate of joins at which a slow disk lengthens ticks",
         "Players join in bursts at several rates, on a fast and on a slow disk, from a cold page cache.",
         "paper_bursts",
         "Longest tick gap over the rate of joins, on a fast and on a slow disk, by server",

@@ -1,4 +1,4 @@
-"""PaperMC, the server that most operators run, from a jar that the user supplies. It was never run here."""
+"""PaperMC, a server of Minecraft's Java edition, from a jar that the user supplies. It was never run here."""
 
 from tickdisk.server.papermc.server import PaperMC
 

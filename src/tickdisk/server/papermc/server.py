@@ -70,8 +70,8 @@ class PaperMC(Server):
         "periodic",
         "the server",
         300.0,
-        "PaperMC saves changed chunks some at a time, every 6,000 ticks unless an experiment says otherwise, and a chunk that it "
-        "unloads. A player is written when it leaves, and in each save.",
+        "By its documentation, PaperMC saves changed chunks a few at a time, every 6,000 ticks unless an experiment sets another "
+        "period. It also saves a chunk that it unloads. A player is written when it leaves, and in each save.",
     )
     capabilities = frozenset(
         {"join", "walk", "teleport", "place", "dig", "attack", "ping", "marker", "burn", "look", "npc", "kill", "leave"}

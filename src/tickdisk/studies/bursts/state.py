@@ -40,6 +40,8 @@ def state(results: Results) -> Statement:
 def _state_lives(part: Statement, server: ServerBursts) -> None:
     found, design = server.found, server.design
     found.state_lives(part)
+    latency = found.data.latency_ms(found.data.role("dose"))
+    part.fact("latency", latency, "ms", source="device models", note="nominal latency of the slow device")
     part.fact("most", server.rates[-1], "regions/s", source="plan", note="fastest planned burst")
     part.fact("players", design.players, "players", source="plan", note="players that join in a burst")
     for arm in (found.arms.baseline, *found.slow):
