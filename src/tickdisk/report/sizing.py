@@ -61,7 +61,11 @@ _STUDIES: Mapping[str, _Rows] = {
         re.compile(r"ratio\.hard_disk\.(instances_\d+)"),
         "gap.fast.{}",
         "gap.hard_disk.{}",
-        lambda servers: "longest tick gap of one server" if _number(servers) == 1 else f"longest tick gap when {_number(servers)} servers share the disk",
+        lambda servers: (
+            "longest tick gap of one server"
+            if _number(servers) == 1
+            else f"longest tick gap when {_number(servers)} servers share the disk"
+        ),
     ),
     MEMORY.name: _Rows(
         "latency_6ms",
@@ -74,8 +78,8 @@ _STUDIES: Mapping[str, _Rows] = {
 
 
 _WORDS = (
-    "These numbers are ours. The fast disk is the SATA SSD tier. Numbers of players are medians over blocks, and tick gaps are means. "
-    "A ratio is the geometric mean of the ratios of the blocks, so that it can differ from the ratio of the numbers beside it. "
+    "These numbers are ours. The fast disk is the SATA SSD tier. Numbers of players are medians over blocks, and tick gaps are "
+    "means. A ratio is the geometric mean of the ratios of the blocks, so that it can differ from the ratio of the numbers beside it. "
     "A study that leaves a server out has no row of it."
 )
 

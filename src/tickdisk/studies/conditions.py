@@ -100,6 +100,12 @@ class Conditions:
                 rows.append({"server": self.title, "disk": arm.replace("_", " "), "number": number, **ends})
         return pd.DataFrame(rows)
 
+    def forest_row(self, metric: str, name: str, *, arm: str, words: str) -> dict[str, object]:
+        """Returns the contrast `name` of a metric as a row for `plot.forest`, where it is named `arm`, and the metric `words`."""
+        effect = self.contrasts[metric, name]
+        interval = {"ratio": effect.ratio, "low": effect.low, "high": effect.high, "n": effect.n}
+        return {"arm": arm, "metric": words, **interval, "verdict": self.decision.verdicts[metric, name].word}
+
     def between(self, metric: str, arm: str, condition: str) -> stats.Contrast:
         """Returns the contrast of a metric on one disk under a condition with that on the same disk under the first one."""
         levels = self.logs[metric].pivot_table(index="block", columns="condition", values=arm)

@@ -1,7 +1,7 @@
 """Reads the run folders of an experiment: the plan, the manifests, and the tables of every server life."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -288,6 +288,11 @@ class Runs:
                 }
             )
         return pd.DataFrame(rows).set_index("cell")
+
+
+def summaries(servers: Iterable[Runs]) -> pd.DataFrame:
+    """Returns the tables of the cells that ran on some servers, with the counts of their lives and their largest loads."""
+    return pd.concat([data.summary().assign(server=data.manifests[0].server.title) for data in servers])
 
 
 def all_servers(plan: Path, runs: Path, experiment: str) -> list[Runs]:

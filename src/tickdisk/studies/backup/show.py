@@ -10,35 +10,25 @@ from tickdisk import plot
 from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.studies.backup.compute import METRICS, WAYS, Results
 from tickdisk.studies.conditions import effect_of
+from tickdisk.studies.runs import summaries
 
 
 def effects_figure(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws the effect of each way of making a backup on each disk, with its interval, in a panel for each metric."""
-    rows = []
-    for server in results.servers:
-        found = server.found
-        for metric, (_, words) in METRICS.items():
-            for disk in found.names:
-                for way in WAYS:
-                    effect, name = found.contrasts[metric, effect_of(way, disk)], effect_of(way, disk)
-                    rows.append(
-                        {
-                            "arm": f"{found.title}, {disk.replace('_', ' ')}, {way.replace('_', ' ')}",
-                            "metric": words.removeprefix("the "),
-                            "ratio": effect.ratio,
-                            "low": effect.low,
-                            "high": effect.high,
-                            "n": effect.n,
-                            "verdict": found.decision.verdicts[metric, name].word,
-                        }
-                    )
+    rows = [
+        server.found.forest_row(
+            metric,
+            effect_of(way, disk),
+            arm=f"{server.found.title}, {disk.replace('_', ' ')}, {way.replace('_', ' ')}",
+            words=words.removeprefix("the "),
+        )
+        for server in results.servers
+        for metric, (_, words) in METRICS.items()
+        for disk in server.found.names
+        for way in WAYS
+    ]
     plan = results.servers[0].found.plan
     return plot.forest(pd.DataFrame(rows), margin=plan.margin, baseline="no backup", level=plan.confidence, theme=theme)
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.found.data.summary().assign(server=server.found.title) for server in results.servers])
 
 
 def effects(results: Results) -> pd.DataFrame:
@@ -72,4 +62,7 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "effects": effects_figure,
     "paper_backup": partial(effects_figure, theme=plot.PAPER),
 }
-TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {"runs": runs, "effects": effects}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: summaries(server.found.data for server in results.servers),
+    "effects": effects,
+}

@@ -10,6 +10,7 @@ from tickdisk import plot
 from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.studies.bursts.compute import METRICS, Results, condition_of
 from tickdisk.studies.conditions import effect_of
+from tickdisk.studies.runs import summaries
 
 _GAP = "gap_max_ms"
 
@@ -24,11 +25,6 @@ def by_rate(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
         title="The longest tick gap in a burst of joins",
         theme=theme,
     )
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.found.data.summary().assign(server=server.found.title) for server in results.servers])
 
 
 def effects(results: Results) -> pd.DataFrame:
@@ -64,4 +60,7 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "by_rate": by_rate,
     "paper_bursts": partial(by_rate, theme=plot.PAPER),
 }
-TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {"runs": runs, "effects": effects}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: summaries(server.found.data for server in results.servers),
+    "effects": effects,
+}

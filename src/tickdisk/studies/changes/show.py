@@ -9,6 +9,7 @@ import pandas as pd
 from tickdisk import plot, stats
 from tickdisk.foundation.numbers import interval, number, with_interval
 from tickdisk.studies.changes.compute import LONGEST, METRICS, Changed, Results
+from tickdisk.studies.runs import summaries
 
 
 def gains(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
@@ -39,11 +40,6 @@ def gains(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
 
 def _label(life: str) -> str:
     return life.replace("_", " ")
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.data.summary().assign(server=server.title) for server in results.servers])
 
 
 def prices(results: Results) -> pd.DataFrame:
@@ -116,7 +112,7 @@ def cuts(results: Results) -> pd.DataFrame:
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {"gains": gains, "paper_changes": partial(gains, theme=plot.PAPER)}
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
-    "runs": runs,
+    "runs": lambda results: summaries(server.data for server in results.servers),
     "prices": prices,
     "effects": effects,
     "cuts": cuts,

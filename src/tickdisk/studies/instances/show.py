@@ -10,6 +10,7 @@ from tickdisk import plot
 from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.studies.conditions import effect_of, over_first
 from tickdisk.studies.instances.compute import GAP, Results, condition_of
+from tickdisk.studies.runs import summaries
 
 
 def by_instances(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
@@ -22,11 +23,6 @@ def by_instances(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
         title="The longest tick gap of servers that share a disk",
         theme=theme,
     )
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.found.data.summary().assign(server=server.found.title) for server in results.servers])
 
 
 def effects(results: Results) -> pd.DataFrame:
@@ -64,4 +60,7 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "by_instances": by_instances,
     "paper_instances": partial(by_instances, theme=plot.PAPER),
 }
-TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {"runs": runs, "effects": effects}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: summaries(server.found.data for server in results.servers),
+    "effects": effects,
+}

@@ -11,6 +11,7 @@ import pandas as pd
 from tickdisk import plot
 from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.studies.load.compute import CARRIED, METRICS, Results, searches_of
+from tickdisk.studies.runs import summaries
 
 
 def by_players(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
@@ -27,11 +28,6 @@ def by_players(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     first = results.servers[0]
     limits = {"most_late": first.design.most_late_s_per_min, "most_p95": first.design.most_action_p95_ms}
     return plot.late_by_players(pd.DataFrame(rows), **limits, level=first.plan.confidence, theme=theme)
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.data.summary().assign(server=server.title) for server in results.servers])
 
 
 def searches(results: Results) -> pd.DataFrame:
@@ -96,4 +92,9 @@ def limits(results: Results) -> pd.DataFrame:
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {"by_players": by_players, "paper_load": partial(by_players, theme=plot.PAPER)}
-TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {"runs": runs, "searches": searches, "steps": steps, "limits": limits}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: summaries(server.data for server in results.servers),
+    "searches": searches,
+    "steps": steps,
+    "limits": limits,
+}

@@ -10,35 +10,22 @@ from tickdisk import plot
 from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.studies.conditions import effect_of, over_first
 from tickdisk.studies.memory.compute import METRICS, Results
+from tickdisk.studies.runs import summaries
 
 
 def effects_figure(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws the effect of the slow disk with its interval in each state of memory, in a panel for each metric."""
-    rows = []
-    for server in results.servers:
-        found = server.found
-        for metric, (_, words) in METRICS.items():
-            for arm in found.slow:
-                for state in found.names:
-                    effect = found.contrasts[metric, effect_of(arm, state)]
-                    rows.append(
-                        {
-                            "arm": f"{found.title}, {state}",
-                            "metric": words.removeprefix("the "),
-                            "ratio": effect.ratio,
-                            "low": effect.low,
-                            "high": effect.high,
-                            "n": effect.n,
-                            "verdict": found.decision.verdicts[metric, effect_of(arm, state)].word,
-                        }
-                    )
+    rows = [
+        server.found.forest_row(
+            metric, effect_of(arm, state), arm=f"{server.found.title}, {state}", words=words.removeprefix("the ")
+        )
+        for server in results.servers
+        for metric, (_, words) in METRICS.items()
+        for arm in server.found.slow
+        for state in server.found.names
+    ]
     plan = results.servers[0].found.plan
     return plot.forest(pd.DataFrame(rows), margin=plan.margin, baseline="the fast disk", level=plan.confidence, theme=theme)
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.found.data.summary().assign(server=server.found.title) for server in results.servers])
 
 
 def states(results: Results) -> pd.DataFrame:
@@ -93,4 +80,8 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "effects": effects_figure,
     "paper_memory": partial(effects_figure, theme=plot.PAPER),
 }
-TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {"runs": runs, "states": states, "effects": effects}
+TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
+    "runs": lambda results: summaries(server.found.data for server in results.servers),
+    "states": states,
+    "effects": effects,
+}

@@ -10,6 +10,7 @@ from tickdisk import plot
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.numbers import interval, number, with_interval
 from tickdisk.studies.players.compute import GAP, Results, arm_of
+from tickdisk.studies.runs import summaries
 
 
 def added(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
@@ -29,11 +30,6 @@ def added(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
         level=first.plan.confidence,
         theme=theme,
     )
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.data.summary().assign(server=server.title) for server in results.servers])
 
 
 def effects(results: Results) -> pd.DataFrame:
@@ -89,7 +85,7 @@ def captured(results: Results) -> pd.DataFrame:
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {"added": added, "paper_players": partial(added, theme=plot.PAPER)}
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
-    "runs": runs,
+    "runs": lambda results: summaries(server.data for server in results.servers),
     "effects": effects,
     "slopes": slopes,
     "captured": captured,

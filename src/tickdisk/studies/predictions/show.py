@@ -10,6 +10,7 @@ from tickdisk import plot
 from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.studies.predictions.compute import GAPS, METHODS, METRICS, Results
 from tickdisk.studies.predictions.score import mean
+from tickdisk.studies.runs import summaries
 
 
 def compared(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
@@ -31,11 +32,6 @@ def compared(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
         if method != "nothing"  # Its ratio is 1 everywhere.
     ]
     return plot.predicted_and_measured(pd.DataFrame(rows), margin=results.margin, theme=theme)
-
-
-def runs(results: Results) -> pd.DataFrame:
-    """Returns the tables of the cells that ran on all servers, with the counts of their lives and their largest loads."""
-    return pd.concat([server.data.summary().assign(server=server.title) for server in results.servers])
 
 
 def ratios(results: Results) -> pd.DataFrame:
@@ -141,7 +137,7 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "paper_predictions": partial(compared, theme=plot.PAPER),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
-    "runs": runs,
+    "runs": lambda results: summaries(server.data for server in results.servers),
     "ratios": ratios,
     "errors": errors,
     "captures": captures,
