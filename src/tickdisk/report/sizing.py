@@ -79,8 +79,8 @@ _STUDIES: Mapping[str, _Rows] = {
 
 _WORDS = (
     "These numbers are ours. The fast disk is the SATA SSD tier. Numbers of players are medians over blocks, and tick gaps are "
-    "means. A ratio is the geometric mean of the ratios of the blocks, so that it can differ from the ratio of the numbers beside it. "
-    "A study that leaves a server out has no row of it."
+    "means. A ratio is the geometric mean of the ratios of the blocks, so that it can differ from the ratio of the numbers "
+    "beside it. A study that leaves a server out has no row of it."
 )
 
 
