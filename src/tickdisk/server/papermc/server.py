@@ -80,7 +80,7 @@ class PaperMC(Server):
     limits: ClassVar[Mapping[str, str]] = {
         "exploration": "PaperMC sends chunks up to one farther than its view, so that the terrain of neighbouring places overlaps"
     }
-    readers = "Paper I/O Worke"
+    readers = "Paper I/O"
     region_chunks = 32
     radius = 2
     ready_s = 180.0
