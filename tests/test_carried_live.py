@@ -2,6 +2,9 @@
 
 import json
 import os
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,16 +113,23 @@ def json_players(path: Path) -> list[str]:
     return [json.loads(line)["player"] for line in path.read_text().splitlines()]
 
 
-def test_too_little_memory_lets_a_server_read_again(small_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page cache of the server stays below the limit, and the device has reads while the hot part is in nobody's memory."""
+@pytest.mark.parametrize("state", ["quarter", pytest.param("warm", marks=for_release)])
+def test_memory_has_too_little_or_all_of_a_world(
+    state: str, small_project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With too little, the page cache stays below its limit. With all, the device sees that markers are read, and little else."""
     monkeypatch.chdir(small_project)
-    _, record = played("memory", "quarter", tmp_path / "life")
+    _, record = played("memory", state, tmp_path / "life")
     in_order(record)
     assert record.quota is not None
-    assert record.quota.memory_bytes is not None
-    assert 0 < record.quota.cached_bytes < record.quota.memory_bytes
-    device = table.read("device", tmp_path / "life/device.parquet")
-    assert int((device["op"] == "read").sum()) > 0
+    reads = int((table.read("device", tmp_path / "life/device.parquet")["op"] == "read").sum())
+    if state == "warm":
+        assert record.quota.memory_bytes is None
+        assert 0 < reads < 100
+    else:
+        assert record.quota.memory_bytes is not None
+        assert 0 < record.quota.cached_bytes < record.quota.memory_bytes
+        assert reads > 100
 
 
 def test_a_group_limits_memory_and_counts_what_is_read_again(tmp_path: Path) -> None:
@@ -143,3 +153,31 @@ def test_a_group_limits_memory_and_counts_what_is_read_again(tmp_path: Path) -> 
 @pytest.fixture(autouse=True)
 def no_groups_before() -> None:
     assert groups() == []
+
+
+def test_a_group_that_needs_more_than_its_limit_waits_and_is_not_killed(tmp_path: Path) -> None:
+    program = """
+import pathlib, time
+first = bytearray(b'x') * (24 << 20)
+pathlib.Path("ready").touch()
+while not pathlib.Path("go on").exists():
+    time.sleep(0.02)
+second = bytearray(b'x') * (24 << 20)
+"""
+    words = [sys.executable, "-c", f"import os; os.chdir({str(tmp_path)!r}){program}"]
+    with Group(Quota()) as group, Child("needs", words, tmp_path, groups=group.folders) as process:
+        until(tmp_path.joinpath("ready").exists)
+        own_bytes = group.usage().own_bytes
+        assert own_bytes > 24 << 20
+        until(lambda: group.limit(own_bytes + (4 << 20)))
+        tmp_path.joinpath("go on").touch()
+        assert process.wait(1.0) is None, "it waits for memory"
+        group.limit(own_bytes + (40 << 20))
+        assert process.wait(10.0) == 0
+
+
+def until(is_true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not is_true():
+        assert time.monotonic() < end
+        time.sleep(0.02)

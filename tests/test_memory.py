@@ -33,8 +33,15 @@ def used(refaults: Mapping[str, int]) -> dict[tuple[int, str], Mapping[str, Any]
         for life in cell.lives:
             pages = refaults.get(life.memory or "", 0)
             limit = None if SHARES[life.memory or "warm"] is None else 100 << 20
+            hot = None if limit is None else 10 << 20
             usage = QuotaUsage(
-                cores=None, memory_bytes=limit, seconds=life.seconds, refaults=pages, cached_bytes=1 << 20, throttled_ns=0
+                cores=None,
+                memory_bytes=limit,
+                seconds=life.seconds,
+                refaults=pages,
+                cached_bytes=1 << 20,
+                hot_bytes=hot,
+                throttled_ns=0,
             )
             values[cell.block, life.name] = {"quota": usage}
     return values

@@ -116,13 +116,16 @@ class QuotaUsage(Record):
     cores: float | None
     """The share of the processor that the server could use, in cores. It is null without a limit."""
     memory_bytes: int | None
-    """The limit of its memory with its page cache. It is null without a limit."""
+    """The limit of its memory with its page cache, at the end of play. It is null without a limit."""
     seconds: Annotated[float, Unit("s")]
     """The time of play over which the following counts were made."""
     refaults: Annotated[int, Unit("pages")]
     """The number of pages of files that were read again because they had been dropped for want of memory."""
     cached_bytes: int
     """The size of its pages of files in memory at the end of play."""
+    hot_bytes: int | None
+    """The size of the pages of files that it had read when its memory was limited to a share of them. It is null where it was not
+    limited in this way."""
     throttled_ns: int
     """The time for which the server waited because its share of the processor was used up, summed over processors."""
 

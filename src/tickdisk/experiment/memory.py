@@ -18,12 +18,8 @@ class Memory(ShortSwitchbacks):
 
     states: Annotated[tuple[MemoryState, ...], Field(min_length=1)] = ("warm", "cold", "half", "quarter")
     """States of memory: warm (the whole world was read before the server starts), cold (at the start of each epoch nothing of it
-    is in memory), and half and quarter (a control group limits the memory of the server to what it needs itself and to so much of
-    the hot part)."""
-    server_mib: Count = 120
-    """Memory in MiB that the server needs without any file of the world."""
-    hot_mib: Count = 32
-    """Memory in MiB that the pages of the hot part of the world need."""
+    is in memory), and half and quarter (from the first epoch on, a control group limits the memory of the server to what it needs
+    itself and to this share of what it has read in the warm-up)."""
     hot_places: Count = 60
     """Number of places to which players teleport in turn, again and again. Their terrain is the hot part of the world."""
     settings: dict[str, str] = Field({})

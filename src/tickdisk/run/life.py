@@ -16,7 +16,7 @@ from tickdisk.manifest import PlayedLife
 from tickdisk.run.actors import instruments
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
-from tickdisk.run.limits import Meter, groups_of, limited
+from tickdisk.run.limits import Limits, groups_of, limited
 from tickdisk.run.neighbours import Neighbours
 from tickdisk.run.play import play
 from tickdisk.run.played import played_world
@@ -25,7 +25,7 @@ from tickdisk.run.recover import recover_all
 from tickdisk.run.stage import APART_LOG, DEVICE_LOG, Stage
 from tickdisk.run.trace import write_life_trace
 from tickdisk.run.write import Ending, write_life
-from tickdisk.server import RunningServer, Server, copy_world, first_thread, place_apart, read_world
+from tickdisk.server import MARKERS_FOLDER, RunningServer, Server, copy_world, first_thread, place_apart, read_world
 
 _STOP_S = 60.0
 _EMULATORS = ("emulator", "emulator_apart")
@@ -104,10 +104,10 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
         if (thread := _tick_thread(stage.server, running)) is not None:
             cpu.follow("tick thread", running.pid, thread=thread)
         with instruments(*disks):
-            meter_of_limits = Meter(group)
-            meter_of_limits.begin()
-            played = play(stage, disks, running, world, fast, captures, cpu, images, neighbours)
-            quota = meter_of_limits.read(stage.quota)
+            limits = Limits(stage, group)
+            limits.begin()
+            played = play(stage, disks, running, world, fast, captures, cpu, images, neighbours, limits)
+            quota = limits.read()
             problems = running.stop(_STOP_S)
             captures.end()
             neighbours.stop(_STOP_S)
@@ -157,8 +157,11 @@ def _write_ballast(folder: Path, size_mib: int) -> None:
 
 
 def _read_all(world: Path, logs: Path, groups: Sequence[Path]) -> None:
-    """Lets a process in some cgroups read all files of a world, so that the page cache has them, where they count for these."""
-    paths = [path for path in sorted(world.rglob("*")) if path.is_file()]
+    """Lets a process in some cgroups read the files of a world, so that the page cache has them, where they count for these.
+
+    Only the files of markers stay cold, as the device must see that they are read.
+    """
+    paths = [path for path in sorted(world.rglob("*")) if path.is_file() and path.parent != world / MARKERS_FOLDER]
     with Child("warm", ["sha256sum", *paths], logs, groups=groups) as reader:
         if (code := reader.wait(_STOP_S)) != 0:
             raise TickdiskError(f"the world in {world} could not be read into memory (exit code {code}): {reader.tail(1)}")

@@ -15,7 +15,7 @@ from tickdisk.manifest import Neighbour, QuotaUsage
 from tickdisk.run.actors import ServerEndedError
 from tickdisk.run.copying import Backups
 from tickdisk.run.judge import InstrumentError
-from tickdisk.run.limits import Meter, groups_of, limited
+from tickdisk.run.limits import Limits, groups_of, limited
 from tickdisk.run.record import CpuRecorder
 from tickdisk.run.stage import Stage
 from tickdisk.run.ticks import ticks_of
@@ -33,7 +33,7 @@ class _Started:
 
     instance: int
     running: server.RunningServer
-    meter: Meter
+    limits: Limits
     fast: Path
     logs: Path
     trace: Path
@@ -97,13 +97,13 @@ class Neighbours:
             )
             resources.callback(running.kill)
             cpu.follow(f"server {instance}", running.pid)
-            self._started.append(_Started(instance, running, Meter(group), own, logs, trace, events))
+            self._started.append(_Started(instance, running, Limits(stage, group), own, logs, trace, events))
         return [pid for each in self._started for pid in each.running.pids]
 
     def play(self, started_ns: int, resources: ExitStack) -> None:
         """Starts the players of each further server, whose traces begin at `started_ns`. They end with `resources`."""
         for each in self._started:
-            each.meter.begin()
+            each.limits.begin()
             clients = player.start_players(
                 self._stage.server.clients,
                 f"127.0.0.1:{self._stage.project.config.port + each.instance}",
@@ -136,7 +136,7 @@ class Neighbours:
             if clients.wait(max(0.0, (until_ns - time.monotonic_ns()) / 1e9)) is None:
                 clients.stop(_PLAYERS_END_S)
         for each in self._started:
-            self._usages[each.instance] = each.meter.read(self._stage.quota)
+            self._usages[each.instance] = each.limits.read()
 
     def stop(self, timeout_s: float) -> None:
         """Ends the servers in order."""

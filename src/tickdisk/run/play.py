@@ -14,6 +14,7 @@ from tickdisk.run.cache import forget
 from tickdisk.run.captures import LifeCaptures
 from tickdisk.run.cuts import CutImages
 from tickdisk.run.judge import InstrumentError
+from tickdisk.run.limits import Limits
 from tickdisk.run.neighbours import Neighbours
 from tickdisk.run.record import CpuRecorder
 from tickdisk.run.stage import Stage
@@ -70,12 +71,14 @@ def play(
     cpu: CpuRecorder,
     images: CutImages,
     neighbours: Neighbours,
+    limits: Limits,
 ) -> PlayedEpochs:
     """Starts the players and plays the epochs of a server life: switches device, answers and capture, and waits for the players.
 
     The world lies on the first of the `disks`, in the folder `world`. The folder `fast` takes what the players record, and
-    `images` the images of power cuts. The players of the `neighbours`, which are further servers, play at the same time. If the
-    server ends by itself, the players are ended, too. Raises InstrumentError if an instrument fails.
+    `images` the images of power cuts. The players of the `neighbours`, which are further servers, play at the same time. The
+    `limits` may hold the server back from the first epoch on. If the server ends by itself, the players are ended, too. Raises
+    InstrumentError if an instrument fails.
     """
     started_ns = time.monotonic_ns() + round(_LEAD_S * 1e9)
     epochs, ended = list[PlayedEpoch](), None
@@ -97,7 +100,7 @@ def play(
             extents = during.enter_context(device.ExtentRecorder(world)) if recorded else None
             try:
                 with actors.explained_by_its_end():
-                    _switch(stage, actors, captures, started_ns, epochs, images, neighbours, world)
+                    _switch(stage, actors, captures, started_ns, epochs, images, neighbours, world, limits)
                     until_ns = started_ns + round((stage.life.seconds + TAIL_S + _DRAIN_S) * 1e9)
                     actors.finish(until_ns)
                     neighbours.finish(until_ns)
@@ -117,6 +120,7 @@ def _switch(
     images: CutImages,
     neighbours: Neighbours,
     world: Path,
+    limits: Limits,
 ) -> None:
     """Sets devices, answers, capture and backup of each epoch at its time, stalls the device, and adds the epochs as they really
     were. Where memory is cold, and before a burst, the page cache forgets the world.
@@ -147,6 +151,8 @@ def _switch(
                 raise InstrumentError(
                     f"the page cache was emptied {late_ns / 1e9:.1f} s too late for the burst of epoch {number}"
                 )
+        if number == 0:
+            limits.hold_back()
         captures.begin(epoch.arm)
         neighbours.switch(epoch.arm)
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):

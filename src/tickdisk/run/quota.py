@@ -4,6 +4,7 @@ A page of the page cache belongs to the cgroup of the process that first read or
 cache.
 """
 
+import errno
 import itertools
 import os
 import time
@@ -48,6 +49,8 @@ class Usage:
     """Pages of files that were read again because they had been dropped for want of memory."""
     cached_bytes: int
     """Size of its pages of files in memory."""
+    own_bytes: int
+    """Size of its other memory, with what the kernel keeps for it."""
     throttled_ns: int
     """Time for which its processes had to wait because their share of the processor was used up, summed over processors."""
     at_ns: int
@@ -109,7 +112,32 @@ class Group:
                 f"{self._folders['memory']}/memory.stat does not count refaults ({_REFAULTS}); use Linux 5.9 or newer"
             )
         throttled_ns = cpu["throttled_time"] if "throttled_time" in cpu else 1000 * cpu.get("throttled_usec", 0)
-        return Usage(memory[_REFAULTS], memory.get("cache", memory.get("file", 0)), throttled_ns, time.monotonic_ns())
+        cached_bytes = memory.get("cache", memory.get("file", 0))
+        used = self._folders["memory"] / ("memory.current" if self._is_v2 else "memory.usage_in_bytes")
+        own_bytes = max(0, int(used.read_text(encoding="ascii")) - cached_bytes)
+        return Usage(memory[_REFAULTS], cached_bytes, own_bytes, throttled_ns, time.monotonic_ns())
+
+    def limit(self, memory_bytes: int) -> bool:
+        """Limits the memory of a group that runs, and returns whether the group could be brought below the limit at once.
+
+        A group that needs more waits for a higher limit, and none of its processes is killed.
+        """
+        folder = self._folders["memory"]
+        if self._is_v2:
+            (folder / "memory.high").write_text(str(memory_bytes))
+            return True
+        (folder / "memory.oom_control").write_text("1")
+        try:
+            (folder / "memory.limit_in_bytes").write_text(str(memory_bytes))
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            return False
+        return True
+
+    @property
+    def _is_v2(self) -> bool:
+        return not (self._folders["memory"] / "memory.limit_in_bytes").exists()
 
     def _limits(self, controller: str, is_v2: bool) -> Mapping[str, str]:
         cores, memory_bytes = self._quota.cores, self._quota.memory_bytes

@@ -79,15 +79,18 @@ class Stage:
 
     @property
     def quota(self) -> Quota | None:
-        """Limits of each server of the life, which may all be None. It is None itself if the life is not about limits."""
+        """Limits of each server from its start, which may all be None. It is None itself if the life is not about limits."""
         design = self.cell.resolved.design
         if self.life.memory is not None:
-            share = SHARES[self.life.memory]
-            memory_mib = None if share is None else design["server_mib"] + round(share * design["hot_mib"])
-            return Quota(memory_bytes=None if memory_mib is None else memory_mib << 20)
+            return Quota()
         if self.life.instances is not None:
             return Quota(design["cores_per_instance"], design["memory_mib_per_instance"] << 20)
         return None
+
+    @property
+    def cached_share(self) -> float | None:
+        """The share of what the server has read of its world that fits into memory, from the first epoch on. None for all."""
+        return None if self.life.memory is None else SHARES[self.life.memory]
 
     @property
     def tools(self) -> dict[str, Tool]:

@@ -20,9 +20,19 @@ from tickdisk.server.contract import (
 from tickdisk.server.ready import PORT, require_free
 from tickdisk.server.registry import SERVERS, classify, named
 from tickdisk.server.ticks import TickCounts, Ticks, first_thread, read_ticks
-from tickdisk.server.world import WORLD_FILE, WorldFacts, WorldSpec, copy_world, read_world, whole_folder, write_world
+from tickdisk.server.world import (
+    MARKERS_FOLDER,
+    WORLD_FILE,
+    WorldFacts,
+    WorldSpec,
+    copy_world,
+    read_world,
+    whole_folder,
+    write_world,
+)
 
 __all__ = [
+    "MARKERS_FOLDER",
     "PORT",
     "SERVERS",
     "WORLD_FILE",

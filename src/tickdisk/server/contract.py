@@ -20,6 +20,7 @@ from tickdisk.server.database import Database
 from tickdisk.server.ready import last_words, require_free, wait_until_ready
 from tickdisk.server.world import (
     MARKERS,
+    MARKERS_FOLDER,
     WORLD_FILE,
     Places,
     Terrain,
@@ -330,9 +331,9 @@ class Server(ABC):
         started = time.monotonic()
         with whole_folder(world) as partial:
             content = partial / "content"
-            (content / "markers").mkdir(parents=True)
+            (content / MARKERS_FOLDER).mkdir(parents=True)
             for number in range(MARKERS):
-                (content / "markers" / str(number)).write_bytes(f"{number:04d}".encode() * 1024)
+                (content / MARKERS_FOLDER / str(number)).write_bytes(f"{number:04d}".encode() * 1024)
             generated = self._generate(content, spec, logs / "world", logs, timeout_s)
             described = WorldFacts(
                 **dict(generated) | {"places": shuffled(generated.places, spec.seed)},

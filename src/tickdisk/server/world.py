@@ -15,8 +15,8 @@ from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.record import Record, Unit, read, write
 
 WORLD_FILE = "world.json"
-MARKERS = 64
-"""Number of small files in every world that nothing reads but the probe's marker command, each once."""
+MARKERS, MARKERS_FOLDER = 64, "markers"
+"""Number of small files in every world that nothing reads but the probe's marker command, each once, and their folder."""
 _CHUNK_BLOCKS = 5
 
 

@@ -21,9 +21,10 @@ class ServerMemory:
     found: Conditions
     """The effects by state of memory. Beside the metrics, its epochs have reads_per_s (of the device)."""
     states: pd.DataFrame
-    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end of play) and limit_mib.
+    """One row per life: block, condition, refaults (pages per second of play), cached_mib (at the end of play), hot_mib (when the
+    limit began) and limit_mib (at the end).
 
-    The last is NaN without a limit.
+    The last two are NaN without a limit.
     """
 
     @property
@@ -85,5 +86,6 @@ def _state(life: LifeTables) -> dict[str, object]:
         "condition": life.planned.memory,
         "refaults": None if quota is None else quota.refaults / quota.seconds,
         "cached_mib": None if quota is None else quota.cached_bytes / 2**20,
+        "hot_mib": None if quota is None or quota.hot_bytes is None else quota.hot_bytes / 2**20,
         "limit_mib": None if quota is None or quota.memory_bytes is None else quota.memory_bytes / 2**20,
     }

@@ -40,6 +40,7 @@ def states(results: Results) -> pd.DataFrame:
                     "server": found.title,
                     "memory": state,
                     "lives": len(own),
+                    "hot part (MiB)": number(float(own["hot_mib"].mean())),
                     "limit (MiB)": number(float(own["limit_mib"].mean())),
                     "page cache at the end (MiB)": number(float(own["cached_mib"].mean())),
                     "refaults/s": number(float(own["refaults"].mean())),

@@ -39,6 +39,7 @@ def _state_lives(part: Statement, server: ServerMemory) -> None:
         for column, unit, words in (
             ("refaults", "pages/s", "pages that were read again for want of memory"),
             ("cached_mib", "MiB", "page cache of the server at the end"),
+            ("hot_mib", "MiB", "pages of the world that the server had read when its memory was limited"),
             ("limit_mib", "MiB", "limit of the memory of the server with its page cache"),
         ):
             mean = stats.over_lives(own[column].astype(float), found.plan.alpha)
