@@ -17,6 +17,7 @@ from tickdisk.foundation.process import Child
 from tickdisk.foundation.yaml_file import read_yaml
 from tickdisk.manifest import PlayedLife
 from tickdisk.project import Project
+from tickdisk.run.judge import CLOCKS_AGREE_NS
 from tickdisk.run.life import run_life
 from tickdisk.run.quota import Group, Quota
 from tickdisk.run.stage import Stage
@@ -47,6 +48,7 @@ def groups() -> list[Path]:
 def in_order(record: PlayedLife) -> None:
     assert record.ended is None
     assert record.server_problems == ()
+    assert (record.clock_disagreement_ns or 0) <= CLOCKS_AGREE_NS
     assert {kind: counts.failed + counts.timed_out for kind, counts in record.client.actions.items()} == dict.fromkeys(
         record.client.actions, 0
     )

@@ -7,13 +7,14 @@
 
 local BLOCK = 16
 local FLUSH_US = 500000
+local ENTER_US = 200000
 
 local insecure = minetest.request_insecure_environment()
 local path = minetest.settings:get("tickdisk_recorder_output") or minetest.get_worldpath() .. os.date("!/players-%Y%m%d-%H%M%S.jsonl")
 local file = assert((insecure and insecure.io or io).open(path, "w"), "tickdisk_recorder cannot open " .. path)
 
 local started_us, flushed_us
-local names, count, blocks = {}, 0, {}
+local names, count, blocks, entered_us = {}, 0, {}, {}
 
 local function record(player, action, parameters)
 	if not file then
@@ -38,25 +39,30 @@ local function axes(pos)
 	return string.format('"x": %d, "y": %d, "z": %d', pos.x, pos.y, pos.z)
 end
 
--- Records that a player is in another block of 16 nodes than before. A player of a trace teleports there.
+-- Records that a player is in another block of 16 nodes than before. A player of a trace teleports there. The server and its mods
+-- put a new player somewhere in the first steps after its join. They do the same with a new player of the trace.
 local function follow(player)
 	local pos = vector.round(player:get_pos())
 	local block = vector.floor(vector.divide(pos, BLOCK))
 	local name = player:get_player_name()
 	if not blocks[name] or not vector.equals(blocks[name], block) then
 		blocks[name] = block
-		record(player, "teleport", axes(pos))
+		if not entered_us[name] or minetest.get_us_time() - entered_us[name] > ENTER_US then
+			record(player, "teleport", axes(pos))
+		end
 	end
 end
 
-minetest.register_on_joinplayer(function(player)
+minetest.register_on_joinplayer(function(player, last_login)
+	entered_us[player:get_player_name()] = not last_login and minetest.get_us_time() or nil
 	record(player, "join")
 	follow(player)
 end)
 
 minetest.register_on_leaveplayer(function(player)
+	local name = player:get_player_name()
 	record(player, "leave")
-	blocks[player:get_player_name()] = nil
+	blocks[name], entered_us[name] = nil, nil
 end)
 
 minetest.register_globalstep(function()
