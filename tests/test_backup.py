@@ -32,7 +32,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Study[Results]:
 
 
 def test_every_disk_has_a_life_in_each_block_with_every_way_once() -> None:
-    cells = cells_of(config_of("paper", None), "backup")
+    cells = cells_of(config_of("paper", 8), "backup")
     assert len(cells) == 8
     orders: dict[str, list[tuple[str, ...]]] = {}
     for cell in cells:
@@ -50,6 +50,8 @@ def test_a_backup_costs_what_it_costs_on_each_disk_and_a_limit_helps(known: Stud
     found = {claim.id.removeprefix("backup.luanti."): claim.verdict for claim in known.statement.claims}
     assert facts["backup.luanti.gap_max_ratio.tar.hdd"].value == pytest.approx(3.0, rel=0.02)
     assert facts["backup.luanti.gap_max_ratio.tar_limited.hdd"].value == pytest.approx(1.0, rel=0.02)
+    assert facts["backup.luanti.gap_max_ratio.tar_limited_over_tar.hdd"].value == pytest.approx(1 / 3, rel=0.02)
+    assert (found["gap_max.rsync_limited_over_rsync.hdd"], found["gap_max.tar_idle_over_tar.hdd"]) == ("different", "equivalent")
     assert facts["backup.luanti.gap_max_ratio.tar.sata_ssd"].value == pytest.approx(1.0, rel=0.02)
     for way in WAYS:
         assert found[f"gap_max.{way}.hdd"] == ("different" if f"hdd_{way}" in COSTS else "equivalent")
@@ -57,14 +59,13 @@ def test_a_backup_costs_what_it_costs_on_each_disk_and_a_limit_helps(known: Stud
     assert (found["null.gap_max"], found["both_delays.gap_max"]) == ("equivalent", "different")
 
 
-@pytest.mark.parametrize("way", ["tar", "tar_idle", "tar_limited"])
+@pytest.mark.parametrize("way", ["tar", "tar_idle", "tar_limited", "rsync"])
 def test_a_backup_is_made_again_and_again_until_it_is_ended(way: str, tmp_path: Path) -> None:
-    world, ballast = tmp_path / "disk/world", tmp_path / "disk/ballast"
-    for folder in (world, ballast):
-        folder.mkdir(parents=True)
-        (folder / "file").write_bytes(bytes(3 << 20))
-    target = tmp_path / "disk/backup/world.tar"
-    with Backups([world, ballast], 10.0, tmp_path / "logs", [0]) as backups:
+    source = tmp_path / "disk/copied"
+    source.mkdir(parents=True)
+    (source / "file").write_bytes(bytes(6 << 20))
+    target = tmp_path / "disk/backup" / ("copied/file" if way == "rsync" else "world.tar")
+    with Backups(source, 10.0, tmp_path / "logs", [0]) as backups:
         assert backups.alive()
         backups.begin(way)  # type: ignore[arg-type]
         inodes, until = set(), time.monotonic() + 10
@@ -75,6 +76,6 @@ def test_a_backup_is_made_again_and_again_until_it_is_ended(way: str, tmp_path: 
         assert backups.alive()
         assert inodes
         backups.begin(None)
-        assert not target.parent.exists()
-        assert (world / "file").exists()
+        assert not (tmp_path / "disk/backup").exists()
+        assert (source / "file").exists()
         assert backups.alive()

@@ -17,6 +17,7 @@ _AUTOCLEAR, _DIRECT_IO = 4, 16
 _INFO = struct.Struct("=5Q4I64s64s32s2Q")  # struct loop_info64
 _FLAGS, _FILE_NAME = 8, 9
 _SECTOR = 512
+_IN_ORDER = "none"
 _ATTEMPTS = 20
 
 
@@ -44,11 +45,28 @@ class LoopDevice:
         if not _info(self._descriptor)[_FLAGS] & _DIRECT_IO:
             self.close()
             raise TickdiskError("the loop device refuses direct I/O; Linux 5.10 or newer is needed")
+        try:
+            self.schedule(_IN_ORDER)
+        except TickdiskError:
+            self.close()
+            raise
 
     @property
     def path(self) -> Path:
         """The path of the block device, such as /dev/loop0."""
         return device_path(self.number)
+
+    def schedule(self, scheduler: str) -> None:
+        """Lets the kernel order the requests by one of its schedulers. A new device has `none`, which keeps their order.
+
+        Raises TickdiskError if the kernel does not have the scheduler.
+        """
+        path = Path(f"/sys/class/block/{self.path.name}/queue/scheduler")
+        try:
+            if f"[{scheduler}]" not in path.read_text(encoding="ascii"):
+                path.write_text(scheduler, encoding="ascii")
+        except OSError as error:
+            raise TickdiskError(f"{path} does not take {scheduler}: {error.strerror}; take a kernel that has it") from error
 
     def close(self) -> None:
         """Closes the loop device for this process. If nothing else uses it, the kernel detaches it from its file."""

@@ -49,7 +49,7 @@ class Arm(Record):
     """Kinds of metrics, ticks or actions with a blank between them, that the arm must make slower by construction, so that it is
     their positive control."""
     copying: Annotated[Copying | None, Field(exclude_if=lambda copying: copying is None)] = None
-    """The backup of the world that is made again and again on the same disk while the arm is in force. Empty for none."""
+    """The backup of a part of the world that is made again and again on the same disk while the arm is in force. Empty for none."""
     capture: Tool = "none"
     """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
     description: str

@@ -1,4 +1,4 @@
-"""A backup on the same disk: while players play, the world is copied again and again, in several ways."""
+"""A backup on the same disk: while players play, a part of the world is copied again and again, in several ways."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Backup(ShortSwitchbacks):
     """Switchbacks over ways of making a backup, with a life for each disk. Without blocks, a scale has no life of them."""
 
-    ballast_mib: Count = 256
-    """Size in MiB of a folder beside the world that is copied, too, so that a backup does not end with what is in memory."""
+    copied_mib: Count = 256
+    """Size in MiB of the folder beside the world that is copied. It stands for the part of a large world in which nobody is."""
     limit_mb_per_s: Annotated[float, Field(gt=0)] = 10.0
     """Rate of a backup that is limited."""
 
@@ -59,7 +59,7 @@ BACKUP = Experiment(
     parameters={"plan": "results/plan.json"},
     card=Card(
         "A backup on the same disk",
-        "While players play, the world is copied to the same disk by tar and rsync: at full speed, limited, or at idle priority.",
+        "While players play, a part of the world is copied on the same disk by tar and rsync: at full speed, limited, or at idle priority.",
         "paper_backup",
         "Effect of a backup on the longest tick gap and on teleports, by disk and by remedy, by server",
     ),

@@ -1,4 +1,4 @@
-"""Makes backups of a folder on its own disk, one after another, as an operator's job would."""
+"""Makes backups of a part of a world on its own disk, one after another, as an operator's job would."""
 
 import shutil
 from collections.abc import Sequence
@@ -15,22 +15,31 @@ _IDLE = ("ionice", "-c", "3", "nice", "-n", "19")
 _RECORDS_PER_MB = 100
 """Records of 10 kB of tar in a megabyte. tar rests after each of them, as no option limits its rate."""
 _AGAIN = """
-trap 'kill $child 2>/dev/null; exit 0' TERM
+source=$1 target=$2
+shift 2
+trap 'kill $child $flusher 2>/dev/null; exit 0' TERM
+setpriv --pdeathsig KILL sh -c 'while sleep 0.5; do find "$0" -type f -exec sync {} + 2>/dev/null; done' "$target" & flusher=$!
 while :; do
-  rm -rf "$0"; mkdir "$0"
+  rm -rf "$target"; mkdir "$target"
+  for file in "$source"/*; do dd if="$file" iflag=nocache count=0 status=none; done
   setpriv --pdeathsig KILL "$@" & child=$!
+  wait $child || exit 1
+  setpriv --pdeathsig KILL find "$target" -type f -exec sync {} + & child=$!
   wait $child || exit 1
 done
 """
-"""A program of the shell that runs a command again and again, whose target is $0. The command dies with the shell."""
+"""A program of the shell that makes a backup again and again. What it starts ends with it.
+
+The files are dropped from memory before each backup, as they stand for the part of a world that no memory holds. What a backup has
+written goes to the disk every half second, as the kernel would keep it for longer than the backup exists."""
 
 
 class Backups:
-    """The backups of a life. `folders` are copied into a folder beside the first of them."""
+    """The backups of a life. The files in a folder are copied into a folder beside it."""
 
-    def __init__(self, folders: Sequence[Path], limit_mb_per_s: float, logs: Path, cores: Sequence[int]) -> None:
-        self._folders, self._limit, self._logs, self._cores = folders, limit_mb_per_s, logs, cores
-        self._target = folders[0].parent / "backup" if folders else Path()
+    def __init__(self, source: Path, limit_mb_per_s: float, logs: Path, cores: Sequence[int]) -> None:
+        self._source, self._limit, self._logs, self._cores = source, limit_mb_per_s, logs, cores
+        self._target = source.parent / "backup"
         self._running: Child | None = None
         self._made = 0
 
@@ -44,7 +53,8 @@ class Backups:
         """Ends the backup that is being made, if any, and begins one in another way, or none."""
         self.end()
         if way is not None:
-            command = ["sh", "-c", _AGAIN, str(self._target), *self._command(way)]
+            prefix = _IDLE if way.endswith("_idle") else ()
+            command = [*prefix, "sh", "-c", _AGAIN, "backup", self._source, self._target, *self._command(way)]
             self._running = Child(f"backup{self._made}", command, self._logs, cores=self._cores)
             self._made += 1
 
@@ -65,11 +75,9 @@ class Backups:
         program, _, remedy = way.partition("_")
         if shutil.which(program) is None:
             raise TickdiskError(f"{program}, which makes the backup {way}, is not installed; `make setup` installs it")
-        prefix = list(_IDLE) if remedy == "idle" else []
-        sources = [str(folder) for folder in self._folders]
         if program == "rsync":
             limit = [f"--bwlimit={round(self._limit * 1000)}"] if remedy == "limited" else []
-            return [*prefix, "rsync", "--archive", "--checksum", *limit, *sources, f"{self._target}/"]
+            return ["rsync", "--archive", "--checksum", *limit, str(self._source), f"{self._target}/"]
         rest = f"--checkpoint-action=exec=sleep {1 / self._limit:.3f}"
         limit = [f"--checkpoint={_RECORDS_PER_MB}", rest] if remedy == "limited" else []
-        return [*prefix, "tar", "--create", "--absolute-names", *limit, f"--file={self._target}/world.tar", *sources]
+        return ["tar", "--create", "--absolute-names", *limit, f"--file={self._target}/world.tar", str(self._source)]

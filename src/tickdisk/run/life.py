@@ -32,8 +32,10 @@ _EMULATORS = ("emulator", "emulator_apart")
 """Names of the emulators of both devices in the table `load`."""
 _FIRST_TICK_S = 2.0
 """Time within which a probe has written the first ticks of a server that accepts players."""
-_BALLAST, _FILE_MIB = "ballast", 16
-"""The folder beside the world that backups copy, too, and the size of each of its files in MiB."""
+_COPIED, _FILE_MIB = "copied", 16
+"""The folder beside the world that backups copy, and the size of each of its files in MiB."""
+_BACKUP_SCHEDULER = "mq-deadline"
+"""The scheduler of the disk in a life with backups. Without one, the kernel would not know of an idle priority."""
 _BEFORE = 1 << 32
 """Stands for the number of an epoch before the first epoch."""
 
@@ -70,6 +72,8 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
         apart = (stage.mounted(stage.logs / "apart", log_path=fast / APART_LOG, volatile=is_cut),) if stage.names_apart else ()
         disks = images.disks = (disk, *map(mounted.enter_context, apart))
         neighbours = Neighbours(stage)
+        if stage.makes_backups:
+            disk.schedule(_BACKUP_SCHEDULER)
         world, *worlds = _copy_world(stage, generated, disk, disks[1:], neighbours.instances)
         if stage.traces_blocks:
             captures.trace_blocks(disk.block_device)
@@ -95,7 +99,7 @@ def _live(stage: Stage, generated: Path, fast: Path, captures: LifeCaptures, cpu
         running.delay_actions(stage.action_delay_ms(first))
         captures.follow(running.pid)
         others = neighbours.start(worlds, fast, cpu, mounted)
-        neighbours.make_backups([world, *([disk.mount_point / _BALLAST] if stage.ballast_mib else [])], mounted)
+        neighbours.make_backups(disk.mount_point / _COPIED, mounted)
         for each, pid in product(disks, (*running.pids, *others)):
             each.add_user(pid)
         cpu.follow("server", running.pid)
@@ -132,8 +136,8 @@ def _copy_world(
     try:
         for each in targets:
             copy_world(generated, each)
-        if stage.ballast_mib:
-            _write_ballast(disk.mount_point / _BALLAST, stage.ballast_mib)
+        if stage.makes_backups:
+            _write_random(disk.mount_point / _COPIED, stage.copied_mib)
     except OSError as error:
         first = error.args[0][0][2] if isinstance(error, shutil.Error) else error
         raise TickdiskError(
@@ -149,7 +153,7 @@ def _copy_world(
     return targets
 
 
-def _write_ballast(folder: Path, size_mib: int) -> None:
+def _write_random(folder: Path, size_mib: int) -> None:
     """Writes a folder of random bytes, in files of 16 MiB, which cannot be compressed and are not in memory after the remount."""
     folder.mkdir()
     for number in range(0, size_mib, _FILE_MIB):

@@ -51,11 +51,11 @@ class Neighbours:
         self._usages: dict[int, QuotaUsage | None] = {}
         self._backups: Backups | None = None
 
-    def make_backups(self, folders: Sequence[Path], resources: ExitStack) -> None:
-        """Lets backups of `folders` be made beside the first of them, where an arm asks for it. They end with `resources`."""
-        if any(arm.copying is not None for arm in self._stage.cell.resolved.arms):
+    def make_backups(self, folder: Path, resources: ExitStack) -> None:
+        """Lets backups of a folder be made beside it, where an arm asks for it. They end with `resources`."""
+        if self._stage.makes_backups:
             limit = float(self._stage.cell.resolved.design["limit_mb_per_s"])
-            self._backups = resources.enter_context(Backups(folders, limit, self._stage.logs, host.split_cores().clients))
+            self._backups = resources.enter_context(Backups(folder, limit, self._stage.logs, host.split_cores().clients))
 
     def switch(self, arm: str) -> None:
         """Begins the backup of an arm that comes into force, and ends that of the arm before."""

@@ -163,9 +163,14 @@ class Stage:
         return next(each.copying for each in self.cell.resolved.arms if each.arm == arm)
 
     @property
-    def ballast_mib(self) -> int:
-        """Size in MiB of a folder beside the world, which backups copy, too. It is 0 in a life without backups."""
-        return int(self.cell.resolved.design.get("ballast_mib", 0))
+    def makes_backups(self) -> bool:
+        """Whether a backup is made in some arm."""
+        return any(arm.copying is not None for arm in self.cell.resolved.arms)
+
+    @property
+    def copied_mib(self) -> int:
+        """Size in MiB of the folder that backups copy."""
+        return int(self.cell.resolved.design["copied_mib"])
 
     @property
     def names_apart(self) -> tuple[str, ...]:

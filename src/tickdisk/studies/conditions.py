@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tickdisk import stats
+from tickdisk.foundation.numbers import number
 from tickdisk.studies.rules import decide_by
 from tickdisk.studies.runs import Runs
 from tickdisk.studies.statement import THIS_PROJECT, Statement
@@ -21,6 +22,11 @@ _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
 def effect_of(arm: str, condition: str) -> str:
     """Returns the name of the effect of a slow disk under a condition, in facts and claims."""
     return f"{arm}.{condition}"
+
+
+def over(arm: str, other: str) -> str:
+    """Returns the name of the ratio of one arm to another."""
+    return f"{arm}_over_{other}"
 
 
 def over_first(arm: str, condition: str) -> str:
@@ -82,6 +88,11 @@ class Conditions:
         """The name of the server for people."""
         return self.data.manifests[0].server.title
 
+    def disk(self, arm: str) -> str:
+        """The disk of an arm in words: its latency, after its name if the name does not say it, such as "hard disk, 6 ms"."""
+        latency = f"{number(self.data.latency_ms(arm))} ms"
+        return latency if any(letter.isdigit() for letter in arm) else f"{arm.replace('_', ' ')}, {latency}"
+
     def mean(self, arm: str, condition: str, column: str) -> stats.Mean:
         """Returns the mean over blocks of a column of `epochs` on the disk of an arm under a condition."""
         own = self.epochs[(self.epochs["arm"] == arm) & (self.epochs["condition"] == condition)]
@@ -94,10 +105,10 @@ class Conditions:
         """
         rows = []
         for arm in (self.arms.baseline, *self.slow):
-            for condition, number in numbers.items():
+            for condition, size in numbers.items():
                 mean = self.mean(arm, condition, column)
                 ends = {"mean": mean.value, "low": mean.low, "high": mean.high}
-                rows.append({"server": self.title, "disk": arm.replace("_", " "), "number": number, **ends})
+                rows.append({"server": self.title, "disk": self.disk(arm), "number": size, **ends})
         return pd.DataFrame(rows)
 
     def forest_row(self, metric: str, name: str, *, arm: str, words: str) -> dict[str, object]:
@@ -170,8 +181,11 @@ def analyse(
     blocks: int,
     margin: float | None,
     not_valid: Mapping[str, Sequence[stats.Obstacle]] | None = None,
+    pairs: Sequence[tuple[str, str]] = (),
 ) -> Conditions:
     """Computes the effects of slow disks, or of other arms, under all conditions.
+
+    Each of the `pairs` has two of these arms, whose ratio is computed under each condition, too (`over`).
 
     `epochs` has a row for each epoch of each life: block, life (its name), condition, arm, and a column for each metric, which is
     above 0. The metrics are those that have a positive control. The life with the name of that control has the baseline and the
@@ -198,9 +212,16 @@ def analyse(
                 effects[metric, effect_of(arm, name)] = _contrast(data, found[name], rules)
             for name in names[1:]:
                 effects[metric, over_first(arm, name)] = _contrast(data, found[name] - found[names[0]], rules)
+        for arm, other in pairs:
+            between = (own[arm] - own[other]).rename("effect").reset_index()
+            found = between.pivot_table(index="block", columns="condition", values="effect").reindex(columns=list(names))
+            for name in names:
+                effects[metric, effect_of(over(arm, other), name)] = _contrast(data, found[name], rules)
     treatments = [effect_of(arm, name) for arm in slow for name in names]
     treatments += [over_first(arm, name) for arm in slow for name in names[1:]]
-    saturated = data.not_valid() if not_valid is None else not_valid
+    treatments += [effect_of(over(arm, other), name) for arm, other in pairs for name in names]
+    saturated = dict(data.not_valid() if not_valid is None else not_valid)
+    saturated |= {over(arm, other): (*saturated.get(arm, ()), *saturated.get(other, ())) for arm, other in pairs}
     lacking = {name: saturated.get(name.partition(".")[0], ()) for name in (*treatments, null, *positive.values())}
     roles = stats.Roles(null=null, sham=None, positive=positive, treatments=treatments)
     decision = stats.decide(effects, rules, roles, obstacles_by_arm=lacking, counted="blocks")

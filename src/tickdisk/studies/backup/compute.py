@@ -26,6 +26,8 @@ WAYS = {
     "rsync_idle": "rsync at idle priority",
 }
 """The ways of making a backup, with words in the middle of a sentence."""
+REMEDIES = [(way, way.partition("_")[0]) for way in WAYS if "_" in way]
+"""Each way that is meant to be kinder to players, and the way at full speed."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def _server(data: Runs, margin: float | None) -> ServerBackup:
     not_valid: dict[str, list[stats.ClientsSaturated]] = {}
     for arm, causes in data.not_valid().items():
         not_valid.setdefault(of_arm[arm][1], []).extend(causes)
-    return ServerBackup(analyse(data, epochs, disks, arms, blocks=data.asked(BACKUP).blocks, margin=margin, not_valid=not_valid))
+    return ServerBackup(analyse(data, epochs, disks, arms, blocks=data.asked(BACKUP).blocks, margin=margin, not_valid=not_valid, pairs=REMEDIES))
 
 
 def _alone(arm: str) -> str:

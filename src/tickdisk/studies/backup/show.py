@@ -8,8 +8,8 @@ import pandas as pd
 
 from tickdisk import plot
 from tickdisk.foundation.numbers import number, with_interval
-from tickdisk.studies.backup.compute import METRICS, WAYS, Results
-from tickdisk.studies.conditions import effect_of
+from tickdisk.studies.backup.compute import METRICS, REMEDIES, WAYS, Results
+from tickdisk.studies.conditions import effect_of, over
 from tickdisk.studies.runs import summaries
 
 
@@ -58,6 +58,30 @@ def effects(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("server")
 
 
+def remedies(results: Results) -> pd.DataFrame:
+    """Returns one row per server, disk, remedy and metric: its ratio to the same program at full speed, and the verdict."""
+    rows = []
+    for server in results.servers:
+        found = server.found
+        for disk in found.names:
+            for remedy, full in REMEDIES:
+                for metric, (_, words) in METRICS.items():
+                    name = effect_of(over(remedy, full), disk)
+                    effect = found.contrasts[metric, name]
+                    rows.append(
+                        {
+                            "server": found.title,
+                            "disk": disk.replace("_", " "),
+                            "backup": WAYS[remedy],
+                            "metric": words.removeprefix("the "),
+                            "n": effect.n,
+                            "over full speed": with_interval(effect.ratio, effect.low, effect.high),
+                            "is": found.decision.verdicts[metric, name].word,
+                        }
+                    )
+    return pd.DataFrame(rows).set_index("server")
+
+
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "effects": effects_figure,
     "paper_backup": partial(effects_figure, theme=plot.PAPER),
@@ -65,4 +89,5 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
     "runs": lambda results: summaries(server.found.data for server in results.servers),
     "effects": effects,
+    "remedies": remedies,
 }

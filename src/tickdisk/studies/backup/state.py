@@ -1,8 +1,8 @@
 """States the facts and claims about a backup on the same disk."""
 
 from tickdisk.experiment import BACKUP
-from tickdisk.studies.backup.compute import ALONE, METRICS, WAYS, Results, ServerBackup
-from tickdisk.studies.conditions import effect_of
+from tickdisk.studies.backup.compute import ALONE, METRICS, REMEDIES, WAYS, Results, ServerBackup
+from tickdisk.studies.conditions import effect_of, over
 from tickdisk.studies.statement import Statement, fact_name
 
 
@@ -16,6 +16,8 @@ def state(results: Results) -> Statement:
             for disk in found.names:
                 for way in (ALONE, *WAYS):
                     _state(part, server, metric, disk, way)
+                for remedy, full in REMEDIES:
+                    _compare(part, server, metric, disk, remedy, full)
             name = fact_name(metric)
             again = f"Effect of no backup under another name on {words} (A/A control)"
             found.compare(part, metric, found.arms.null, fact=f"{name}_ratio.null", question=again, claim=f"null.{name}")
@@ -28,7 +30,7 @@ def _state_lives(part: Statement, server: ServerBackup) -> None:
     found, design = server.found, server.design
     found.state_lives(part)
     part.fact("limit", design.limit_mb_per_s, "MB/s", source="plan", note="rate of a backup with a limit")
-    part.fact("ballast", design.ballast_mib, "MiB", source="plan", note="size of the folder beside the world that is copied, too")
+    part.fact("copied", design.copied_mib, "MiB", source="plan", note="size of the folder that is copied")
 
 
 def _state(part: Statement, server: ServerBackup, metric: str, disk: str, way: str) -> None:
@@ -44,3 +46,10 @@ def _state(part: Statement, server: ServerBackup, metric: str, disk: str, way: s
     if way != ALONE:
         question = f"Effect of a backup on {words}, by {WAYS[way]} on {disk.replace('_', ' ')}"
         found.compare(part, metric, key, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")
+
+
+def _compare(part: Statement, server: ServerBackup, metric: str, disk: str, remedy: str, full: str) -> None:
+    """States whether a remedy helps on a disk, as the ratio to a backup at full speed."""
+    name, words, key = fact_name(metric), METRICS[metric][1], effect_of(over(remedy, full), disk)
+    question = f"Effect of {WAYS[remedy]} instead of {WAYS[full]} on {words}, on {disk.replace('_', ' ')}"
+    server.found.compare(part, metric, key, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")

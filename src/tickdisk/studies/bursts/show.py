@@ -41,7 +41,7 @@ def effects(results: Results) -> pd.DataFrame:
                     rows.append(
                         {
                             "server": found.title,
-                            "disk": arm.replace("_", " "),
+                            "disk": found.disk(arm),
                             "metric": words,
                             "regions/s": rate,
                             "reached": number(found.mean(arm, condition, "reached").value),

@@ -40,7 +40,7 @@ def effects(results: Results) -> pd.DataFrame:
                 rows.append(
                     {
                         "server": found.title,
-                        "disk": arm.replace("_", " "),
+                        "disk": found.disk(arm),
                         "servers": instances,
                         "n": effect.n,
                         "longest gap (ms)": with_interval(gap.value, gap.low, gap.high),
