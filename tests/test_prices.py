@@ -27,6 +27,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     facts = study_of(write(folder / "runs", "luanti")).statement.facts
     setup = Statement("setup")
     setup.fact("confidence", 0.95, "share", source="plan")
+    setup.fact("instances.save_period_s", 1.6, "s", source="plan")
     setup.word("processor", "a processor of 1999", source="calibration")
     setup.fact("cores", 2, "cores", source="calibration")
     record.write(folder / "changes/facts.json", {**facts, **setup.facts})
@@ -105,6 +106,8 @@ def test_the_sizing_list_has_a_row_for_each_ratio_of_a_slow_disk(tmp_path: Path)
     own = Statement("instances")
     part = own.part("luanti")
     part.word("title", "Luanti", source="manifests")
+    for name, value, unit in (("players", 3, "players"), ("cores", 0.25, "cores"), ("memory", 512, "MiB")):
+        part.fact(name, value, unit, source="plan")
     for servers in (10, 2):
         part.fact(f"gap.fast.instances_{servers}", 100.0, "ms", source="epochs")
         part.fact(f"gap.hard_disk.instances_{servers}", 100.0 * servers, "ms", source="epochs")
@@ -127,6 +130,7 @@ def test_the_sizing_list_has_a_row_for_each_ratio_of_a_slow_disk(tmp_path: Path)
     record.write(tmp_path / "instances/claims.json", own.claims)
     lines = sizing_list(tmp_path).splitlines()
     assert lines[1].startswith("- `instances`: our run at paper scale of 2026-11-29 (commit 0123456789ab)")
+    assert "Each server has 3 players, 0.25 cores, 512 MiB of memory, and saves every 1.6 s." in lines[1]
     assert lines[-2:] == [
         f"| Luanti | longest tick gap when {servers} servers share the disk | 100 ms | "
         f"{100 * servers:,} ms | {servers} | different | 8 |"

@@ -1,4 +1,4 @@
-"""Bursts of joins at several rates, each from a cold page cache, to find the rate from which players feel the disk."""
+"""Bursts of joins, each from a cold page cache, to find the rate from which a slow disk lengthens ticks and joins."""
 
 from functools import partial
 from typing import Annotated, Self

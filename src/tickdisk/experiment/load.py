@@ -1,4 +1,4 @@
-"""The load that a device carries: more and more players in one server life, until something gives out."""
+"""Lives in which the number of players grows in steps until ticks or actions exceed a limit."""
 
 from functools import partial
 from typing import Annotated, Self

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tickdisk.compare import KEPT, machine_of, read_about
-from tickdisk.config import EXPERIMENTS_PATH, load_arms
 from tickdisk.experiment import BURSTS, INSTANCES, LOAD, MEMORY
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.report.listed import Place
@@ -20,8 +19,8 @@ SIZING = Place("<!-- The next lines are printed by `tickdisk sizing`. -->", "<!-
 class _Rows:
     """The rows of one study: the facts that each needs, as names after that of the server."""
 
-    arm: str
-    """Name of the arm with the slow disk."""
+    about: str
+    """Sentences about the slow disk and the sizes of the study, in which {} around the name of a fact stands for its value."""
     ratio: re.Pattern[str]
     """Name of the fact with the ratio of the slow disk to the fast one. A group of it names the condition."""
     fast: str
@@ -42,22 +41,27 @@ _ENDED = {
 }
 _STUDIES: Mapping[str, _Rows] = {
     LOAD.name: _Rows(
-        "latency_6ms",
+        "The slow disk is the fast one with the latency of the hard disk tier. A step is carried if late ticks come too late by at "
+        "most {load.most_late} in all and if the 95th percentile of the latency of actions is at most {load.most_p95}. It is "
+        "measured for one save period of {setup.load.save_period_s}.",
         re.compile(r"ratio\.slow()"),
         "carried.fast",
         "carried.slow",
-        lambda _: "players that are carried on this machine, and what ended the searches",
+        lambda _: "players of the largest step that is carried, and what ended the searches",
         "ended_by",
     ),
     BURSTS.name: _Rows(
-        "hard_disk",
+        "The slow disk is the hard disk tier, with {bursts.luanti.latency} for each request and any number of requests at once. "
+        "A burst has {bursts.luanti.players}, rates are planned ones, and nothing is saved meanwhile.",
         re.compile(r"gap_max_ratio\.slow\.(regions_\d+)"),
         "gap.fast.{}",
         "gap.slow.{}",
         lambda rate: f"longest tick gap in a burst of joins at {_number(rate)} regions/s",
     ),
     INSTANCES.name: _Rows(
-        "hard_disk",
+        "The slow disk is the model of a hard disk that seeks, has a write cache, and serves one request after another. Each "
+        "server has {instances.luanti.players}, {instances.luanti.cores}, {instances.luanti.memory} of memory, and saves every "
+        "{setup.instances.save_period_s}. Usual servers save less often.",
         re.compile(r"ratio\.hard_disk\.(instances_\d+)"),
         "gap.fast.{}",
         "gap.hard_disk.{}",
@@ -68,7 +72,8 @@ _STUDIES: Mapping[str, _Rows] = {
         ),
     ),
     MEMORY.name: _Rows(
-        "latency_6ms",
+        "The slow disk is the fast one with {memory.luanti.latency} for each request. A server has {memory.luanti.players}, "
+        "who go to {memory.luanti.hot_places} again and again, and saves every {setup.memory.save_period_s}.",
         re.compile(r"gap_max_ratio\.slow\.(warm|cold|half|quarter)"),
         "gap_max.fast.{}",
         "gap_max.slow.{}",
@@ -77,31 +82,33 @@ _STUDIES: Mapping[str, _Rows] = {
 }
 
 
+_FACT = re.compile(r"\{([^}]+)\}")
 _WORDS = (
-    "These numbers are ours. The fast disk is the SATA SSD tier. Numbers of players are medians over blocks, and tick gaps are "
-    "means. A ratio is the geometric mean of the ratios of the blocks, so that it can differ from the ratio of the numbers "
-    "beside it. A study that leaves a server out has no row of it."
+    "These numbers are ours, and they are from our machine. The fast disk is the SATA SSD tier. The slow disk is not the same in "
+    "all studies, so compare rows of one study only. n is the number of blocks, and each disk has one part of a life in each "
+    "block. Numbers of players are medians over blocks. A tick gap is the mean over blocks of the longest gap. A ratio is the "
+    "geometric mean of the ratios of the blocks, so that it can differ from the ratio of the numbers beside it. Where the "
+    "processor ended the searches on the fast disk, that disk may carry more players, and the ratio may be further from 1."
 )
 
 
-def sizing_list(kept: Path = KEPT, arms: Path = EXPERIMENTS_PATH) -> str:
+def sizing_list(kept: Path = KEPT) -> str:
     """Returns the table of all kept runs that answer how much a disk carries, or a sentence that says that there are none.
 
-    `kept` is the folder of the kept studies, and `arms` the table that describes disks. The text is Markdown, and ends with a
-    newline. Raises TickdiskError if a kept study lacks a fact or a claim that the list needs.
+    `kept` is the folder of the kept studies. The text is Markdown, and ends with a newline. Raises TickdiskError if a kept study
+    lacks a fact or a claim that the list needs.
     """
-    origins, lines, described = [], [], {(arm.experiment, arm.arm): arm.description for arm in load_arms(arms)}
+    origins, lines = list[str](), list[str]()
     for study, rows in _STUDIES.items():
         folder = kept / study
         if (folder / FACTS).exists():
             facts, claims, about = read_facts(folder), read_claims(folder), read_about(folder)
-            origins.append(
-                f"`{study}`: our run at {about.scale} scale of {about.date} (commit {about.commit[:12]}) on {machine_of(facts)}, "
-                f"with {facts['setup.confidence'].short} intervals. The arm of its slow "
-                f'disk is described as "{described[study, rows.arm]}".'
-            )
             verdicts = {claim.effect: claim.verdict for claim in claims.values()}
             try:
+                origins.append(
+                    f"`{study}`: our run at {about.scale} scale of {about.date} (commit {about.commit[:12]}) on "
+                    f"{machine_of(facts)}, with {facts['setup.confidence'].short} intervals. {_filled(rows.about, facts)}"
+                )
                 lines += ["| " + " | ".join(row) + " |" for row in _rows(facts, verdicts, study, rows)]
             except KeyError as error:
                 raise TickdiskError(f"{folder} lacks {error.args[0]}; run the study again and keep it") from error
@@ -110,6 +117,10 @@ def sizing_list(kept: Path = KEPT, arms: Path = EXPERIMENTS_PATH) -> str:
     head = ("Server", "Question", "Fast disk", "Slow disk", "Slow over fast", "Verdict", "n")
     table = ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head))]
     return "\n".join([_WORDS, *(f"- {origin}" for origin in origins), "", *table, *lines]) + "\n"
+
+
+def _filled(text: str, facts: Mapping[str, Fact]) -> str:
+    return _FACT.sub(lambda name: facts[name[1]].short, text)
 
 
 def _rows(facts: Mapping[str, Fact], verdicts: Mapping[str, str], study: str, rows: _Rows) -> Iterator[tuple[str, ...]]:

@@ -28,7 +28,7 @@ while :; do
   wait $child || exit 1
 done
 """
-"""A program of the shell that makes a backup again and again. What it starts ends with it.
+"""A program of the shell that makes a backup again and again. Its child processes end when it ends.
 
 The files are dropped from memory before each backup, as they stand for the part of a world that no memory holds. What a backup has
 written goes to the disk every half second, as the kernel would keep it for longer than the backup exists."""

@@ -1,4 +1,4 @@
-"""The limits of the servers of a life, and what each server meets of them during play."""
+"""Limits of processor and memory of the servers of a life, and counts of how often they took effect."""
 
 import threading
 import time
@@ -27,7 +27,10 @@ def groups_of(group: Group | None) -> list[Path]:
 
 
 class Limits:
-    """The limits of a server during play, and what it has met of them. It is nothing for a server without a group."""
+    """The limits of a server during play, and counts of how often they took effect.
+
+    For a server without a group, every method does nothing or returns None.
+    """
 
     def __init__(self, stage: Stage, group: Group | None) -> None:
         self._stage = stage
