@@ -97,10 +97,11 @@ class MountedDevice:
     def schedule(self, scheduler: str) -> None:
         """Lets the kernel order requests by one of its schedulers, such as mq-deadline, which Debian takes for a SATA disk.
 
-        It does nothing on a device that has no loop device. Raises TickdiskError if the kernel does not have the scheduler.
+        Raises TickdiskError if the device has no loop device, or if the kernel does not have the scheduler.
         """
-        if self._loop is not None:
-            self._loop.schedule(scheduler)
+        if self._loop is None:
+            raise TickdiskError(f"device {self.name} has no loop device, whose scheduler could be set; use the backend fuse")
+        self._loop.schedule(scheduler)
 
     @property
     def daemon_pid(self) -> int:

@@ -9,9 +9,8 @@ from tickdisk.foundation.record import Record
 Role = Literal["baseline", "null", "sham", "dose", "treatment", "held_out", "delay"]
 PositiveFor = Literal["ticks", "actions"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
-Copying = Literal["tar", "tar_limited", "tar_idle", "rsync", "rsync_limited", "rsync_idle"]
-"""A backup that runs while an arm is in force: the program that makes it, at full speed, with a limit of its rate, or at idle
-priority."""
+Copying = Literal["tar", "tar_limited", "tar_idle", "rsync"]
+"""A backup that runs while an arm is in force: the program that makes it, and whether its rate is limited or its priority idle."""
 
 
 def _words(text: object) -> object:

@@ -17,18 +17,17 @@ _RECORDS_PER_MB = 100
 _AGAIN = """
 source=$1 target=$2
 shift 2
-trap 'kill $child $flusher 2>/dev/null; exit 0' TERM
-setpriv --pdeathsig KILL sh -c 'while sleep 0.5; do find "$0" -type f -exec sync {} + 2>/dev/null; done' "$target" & flusher=$!
+trap 'trap "" TERM; kill -TERM 0; wait; exit 0' TERM
+setpriv --pdeathsig KILL sh -c 'while sleep 0.5; do find "$0" -type f -exec sync {} + 2>/dev/null; done' "$target" &
 while :; do
   rm -rf "$target"; mkdir "$target"
-  for file in "$source"/*; do dd if="$file" iflag=nocache count=0 status=none; done
-  setpriv --pdeathsig KILL "$@" & child=$!
-  wait $child || exit 1
-  setpriv --pdeathsig KILL find "$target" -type f -exec sync {} + & child=$!
-  wait $child || exit 1
+  for file in "$source"/*; do dd if="$file" iflag=nocache count=0 status=none || exit 1; done
+  setpriv --pdeathsig KILL "$@" & wait $! || exit 1
+  setpriv --pdeathsig KILL find "$target" -type f -exec sync {} + & wait $! || exit 1
+  echo whole
 done
 """
-"""A program of the shell that makes a backup again and again. Its child processes end when it ends.
+"""A program of the shell that makes a backup again and again, in a process group of its own, and writes a line after each.
 
 The files are dropped from memory before each backup, as they stand for the part of a world that no memory holds. What a backup has
 written goes to the disk every half second, as the kernel would keep it for longer than the backup exists."""
@@ -54,7 +53,7 @@ class Backups:
         self.end()
         if way is not None:
             prefix = _IDLE if way.endswith("_idle") else ()
-            command = [*prefix, "sh", "-c", _AGAIN, "backup", self._source, self._target, *self._command(way)]
+            command = ["setsid", *prefix, "sh", "-c", _AGAIN, "backup", self._source, self._target, *self._command(way)]
             self._running = Child(f"backup{self._made}", command, self._logs, cores=self._cores)
             self._made += 1
 
@@ -67,7 +66,7 @@ class Backups:
         if self._running is not None:
             self._running.stop(_STOP_S)
             self._running = None
-            with suppress(OSError):
+            with suppress(FileNotFoundError):
                 shutil.rmtree(self._target)
 
     def _command(self, way: Copying) -> list[str]:
@@ -76,8 +75,7 @@ class Backups:
         if shutil.which(program) is None:
             raise TickdiskError(f"{program}, which makes the backup {way}, is not installed; `make setup` installs it")
         if program == "rsync":
-            limit = [f"--bwlimit={round(self._limit * 1000)}"] if remedy == "limited" else []
-            return ["rsync", "--archive", "--checksum", *limit, str(self._source), f"{self._target}/"]
+            return ["rsync", "--archive", "--checksum", str(self._source), f"{self._target}/"]
         rest = f"--checkpoint-action=exec=sleep {1 / self._limit:.3f}"
         limit = [f"--checkpoint={_RECORDS_PER_MB}", rest] if remedy == "limited" else []
         return ["tar", "--create", "--absolute-names", *limit, f"--file={self._target}/world.tar", str(self._source)]

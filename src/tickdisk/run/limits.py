@@ -85,7 +85,7 @@ class _Follower:
         self._group = group
         self._room_bytes = room_bytes
         self._own_bytes = group.usage().own_bytes
-        self._problem: OSError | TickdiskError | None = None
+        self._problem: Exception | None = None
         until = time.monotonic() + _LIMITED_WITHIN_S
         while not group.limit(self._limit_bytes):
             if time.monotonic() > until:
@@ -113,5 +113,5 @@ class _Follower:
                 if (own_bytes := self._group.usage().own_bytes) > self._own_bytes:
                     self._own_bytes = own_bytes
                     self._group.limit(self._limit_bytes)
-        except (OSError, TickdiskError) as error:
+        except (OSError, ValueError, TickdiskError) as error:
             self._problem = error

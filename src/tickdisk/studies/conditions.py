@@ -182,20 +182,23 @@ def analyse(
     margin: float | None,
     not_valid: Mapping[str, Sequence[stats.Obstacle]] | None = None,
     pairs: Sequence[tuple[str, str]] = (),
+    with_first: bool = True,
 ) -> Conditions:
     """Computes the effects of slow disks, or of other arms, under all conditions.
 
-    Each of the `pairs` has two of these arms, whose ratio is computed under each condition, too (`over`).
+    Each of the `pairs` has two of these arms, whose ratio is computed under each condition, too (`over`). Without `with_first`, no
+    effect is compared with that under the first condition.
 
     `epochs` has a row for each epoch of each life: block, life (its name), condition, arm, and a column for each metric, which is
     above 0. The metrics are those that have a positive control. The life with the name of that control has the baseline and the
     control. `blocks` are the planned ones, and a `margin` of None is the plan's. `not_valid` has the causes for which lives say
-    nothing about an arm, and is that of `data` if it is None.
+    nothing about an arm, or about an effect by its name, and is that of `data` if it is None.
     """
     rules = decide_by(data.decision, blocks, margin)
     baseline, null, positive, slow = arms.baseline, arms.null, arms.positive, arms.slow
     is_control = epochs["life"].isin(set(positive.values()))
     shared, alone = epochs[~is_control], epochs[is_control]
+    further = names[1:] if with_first else ()
     effects: dict[stats.Key, stats.Contrast] = {}
     logs: dict[str, pd.DataFrame] = {}
     for metric, delay in positive.items():
@@ -210,7 +213,7 @@ def analyse(
             found = effect.pivot_table(index="block", columns="condition", values="effect").reindex(columns=list(names))
             for name in names:
                 effects[metric, effect_of(arm, name)] = _contrast(data, found[name], rules)
-            for name in names[1:]:
+            for name in further:
                 effects[metric, over_first(arm, name)] = _contrast(data, found[name] - found[names[0]], rules)
         for arm, other in pairs:
             between = (own[arm] - own[other]).rename("effect").reset_index()
@@ -218,11 +221,16 @@ def analyse(
             for name in names:
                 effects[metric, effect_of(over(arm, other), name)] = _contrast(data, found[name], rules)
     treatments = [effect_of(arm, name) for arm in slow for name in names]
-    treatments += [over_first(arm, name) for arm in slow for name in names[1:]]
+    treatments += [over_first(arm, name) for arm in slow for name in further]
     treatments += [effect_of(over(arm, other), name) for arm, other in pairs for name in names]
     saturated = dict(data.not_valid() if not_valid is None else not_valid)
-    saturated |= {over(arm, other): (*saturated.get(arm, ()), *saturated.get(other, ())) for arm, other in pairs}
-    lacking = {name: saturated.get(name.partition(".")[0], ()) for name in (*treatments, null, *positive.values())}
+    for arm, other in pairs:
+        for suffix in ("", *(f".{name}" for name in names)):
+            saturated[over(arm, other) + suffix] = (*saturated.get(arm + suffix, ()), *saturated.get(other + suffix, ()))
+    lacking = {
+        name: (*saturated.get(name, ()), *saturated.get(name.partition(".")[0], ()))
+        for name in (*treatments, null, *positive.values())
+    }
     roles = stats.Roles(null=null, sham=None, positive=positive, treatments=treatments)
     decision = stats.decide(effects, rules, roles, obstacles_by_arm=lacking, counted="blocks")
     return Conditions(data, names, shared, logs, effects, decision, rules, arms)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tickdisk.experiment import BACKUP, Backup
-from tickdisk.studies.conditions import Arms, Conditions, analyse
+from tickdisk.studies.conditions import Arms, Conditions, analyse, effect_of
 from tickdisk.studies.runs import LifeTables, Runs, all_servers
 
 if TYPE_CHECKING:
@@ -16,18 +16,17 @@ if TYPE_CHECKING:
 
 METRICS = {"gap_max_ms": ("ticks", "the longest tick gap"), "teleport_mean_ms": ("actions", "the mean latency of teleports")}
 """The metrics, each with the kind of its positive control, and with words in the middle of a sentence."""
-ALONE, AGAIN = "alone", "alone_again"
+ALONE, AGAIN, MOVED = "alone", "alone_again", "moved_mb_per_s"
 WAYS = {
     "tar": "tar at full speed",
     "tar_limited": "tar with a limit",
     "tar_idle": "tar at idle priority",
     "rsync": "rsync at full speed",
-    "rsync_limited": "rsync with a limit",
-    "rsync_idle": "rsync at idle priority",
 }
 """The ways of making a backup, with words in the middle of a sentence."""
-REMEDIES = [(way, way.partition("_")[0]) for way in WAYS if "_" in way]
-"""Each way that is meant to be kinder to players, and the way at full speed."""
+FULL = "tar"
+REMEDIES = [way for way in WAYS if way != FULL]
+"""The ways that are meant to cost players less than tar at full speed."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,21 @@ class ServerBackup:
     """The lives of one server, and what they say about backups on its disk."""
 
     found: Conditions
-    """The effects of each way of making a backup, by disk. Beside the metrics, its epochs have copied_mb_per_s (bytes that the
+    """The effects of each way of making a backup, by disk. Beside the metrics, its epochs have moved_mb_per_s (bytes that the
     disk read and wrote)."""
+
+    @property
+    def copied(self) -> list[bool]:
+        """For each block, whether the disk moved more bytes in every epoch with a backup than in any without, on each disk."""
+        epochs = self.found.epochs
+        more = []
+        for _, own in epochs.groupby("block"):
+            found = True
+            for _, life in own.groupby("condition"):
+                is_backup = life["arm"].isin(list(WAYS))
+                found &= bool(life.loc[is_backup, MOVED].min() > life.loc[~is_backup, MOVED].max())
+            more.append(found)
+        return more
 
     @property
     def design(self) -> Backup:
@@ -71,8 +83,14 @@ def _server(data: Runs, margin: float | None) -> ServerBackup:
     disks = list(dict.fromkeys(disk for disk, _ in of_arm.values()))
     not_valid: dict[str, list[stats.ClientsSaturated]] = {}
     for arm, causes in data.not_valid().items():
-        not_valid.setdefault(of_arm[arm][1], []).extend(causes)
-    return ServerBackup(analyse(data, epochs, disks, arms, blocks=data.asked(BACKUP).blocks, margin=margin, not_valid=not_valid, pairs=REMEDIES))
+        disk, way = of_arm[arm]
+        # Every effect on a disk rests on its epochs without a backup.
+        for each in WAYS if way == ALONE else (way,):
+            not_valid.setdefault(effect_of(each, disk), []).extend(causes)
+    pairs = [(remedy, FULL) for remedy in REMEDIES]
+    blocks = data.asked(BACKUP).blocks
+    found = analyse(data, epochs, disks, arms, blocks=blocks, margin=margin, not_valid=not_valid, pairs=pairs, with_first=False)
+    return ServerBackup(found)
 
 
 def _alone(arm: str) -> str:
@@ -89,4 +107,4 @@ def _rows(life: LifeTables, tau_ns: int) -> pd.DataFrame:
         inside = moved[(moved["arrival_ns"] >= start_ns) & (moved["arrival_ns"] < end_ns)]
         rates.append(float(inside["length"].sum()) / 1e6 / ((end_ns - start_ns) / 1e9))
     own = epochs.rename(columns={"life": "block"})[["block", "arm", *METRICS]]
-    return own.assign(life=life.name, copied_mb_per_s=rates)
+    return own.assign(life=life.name, **{MOVED: rates})

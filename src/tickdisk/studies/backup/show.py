@@ -8,7 +8,7 @@ import pandas as pd
 
 from tickdisk import plot
 from tickdisk.foundation.numbers import number, with_interval
-from tickdisk.studies.backup.compute import METRICS, REMEDIES, WAYS, Results
+from tickdisk.studies.backup.compute import FULL, METRICS, MOVED, REMEDIES, WAYS, Results
 from tickdisk.studies.conditions import effect_of, over
 from tickdisk.studies.runs import summaries
 
@@ -38,7 +38,7 @@ def effects(results: Results) -> pd.DataFrame:
         found = server.found
         for disk in found.names:
             for way, shown in WAYS.items():
-                moved = found.mean(way, disk, "copied_mb_per_s")
+                moved = found.mean(way, disk, MOVED)
                 for metric, (_, words) in METRICS.items():
                     name = effect_of(way, disk)
                     effect, level = found.contrasts[metric, name], found.mean(way, disk, metric)
@@ -59,14 +59,14 @@ def effects(results: Results) -> pd.DataFrame:
 
 
 def remedies(results: Results) -> pd.DataFrame:
-    """Returns one row per server, disk, remedy and metric: its ratio to the same program at full speed, and the verdict."""
+    """Returns one row per server, disk, remedy and metric: its ratio to tar at full speed, and the verdict."""
     rows = []
     for server in results.servers:
         found = server.found
         for disk in found.names:
-            for remedy, full in REMEDIES:
+            for remedy in REMEDIES:
                 for metric, (_, words) in METRICS.items():
-                    name = effect_of(over(remedy, full), disk)
+                    name = effect_of(over(remedy, FULL), disk)
                     effect = found.contrasts[metric, name]
                     rows.append(
                         {
@@ -75,7 +75,7 @@ def remedies(results: Results) -> pd.DataFrame:
                             "backup": WAYS[remedy],
                             "metric": words.removeprefix("the "),
                             "n": effect.n,
-                            "over full speed": with_interval(effect.ratio, effect.low, effect.high),
+                            "over tar at full speed": with_interval(effect.ratio, effect.low, effect.high),
                             "is": found.decision.verdicts[metric, name].word,
                         }
                     )

@@ -1,9 +1,10 @@
 """States the facts and claims about a backup on the same disk."""
 
+from tickdisk import stats
 from tickdisk.experiment import BACKUP
-from tickdisk.studies.backup.compute import ALONE, METRICS, REMEDIES, WAYS, Results, ServerBackup
+from tickdisk.studies.backup.compute import ALONE, FULL, METRICS, MOVED, REMEDIES, WAYS, Results, ServerBackup
 from tickdisk.studies.conditions import effect_of, over
-from tickdisk.studies.statement import Statement, fact_name
+from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
 
 
 def state(results: Results) -> Statement:
@@ -16,13 +17,14 @@ def state(results: Results) -> Statement:
             for disk in found.names:
                 for way in (ALONE, *WAYS):
                     _state(part, server, metric, disk, way)
-                for remedy, full in REMEDIES:
-                    _compare(part, server, metric, disk, remedy, full)
+                for remedy in REMEDIES:
+                    _compare(part, server, metric, disk, remedy)
             name = fact_name(metric)
             again = f"Effect of no backup under another name on {words} (A/A control)"
             found.compare(part, metric, found.arms.null, fact=f"{name}_ratio.null", question=again, claim=f"null.{name}")
             known, positive = f"Effect of known delays on {words} (positive control)", found.arms.positive[metric]
             found.compare(part, metric, positive, fact=f"{name}_ratio.{positive}", question=known, claim=f"{positive}.{name}")
+        _claim_copied(part, server)
     return statement
 
 
@@ -40,7 +42,7 @@ def _state(part: Statement, server: ServerBackup, metric: str, disk: str, way: s
     note, ends = f"{words} on {disk}, mean over blocks ({way.replace('_', ' ')})", (level.low, level.high)
     part.fact(f"{name}.{key}", level.value, "ms", interval=ends, n=level.n, source="epochs", note=note)
     if metric == next(iter(METRICS)):
-        moved = found.mean(way, disk, "copied_mb_per_s")
+        moved = found.mean(way, disk, MOVED)
         note, ends = f"read and written on {disk}, mean over blocks ({way.replace('_', ' ')})", (moved.low, moved.high)
         part.fact(f"moved.{key}", moved.value, "MB/s", interval=ends, n=moved.n, source="epochs", note=note)
     if way != ALONE:
@@ -48,8 +50,26 @@ def _state(part: Statement, server: ServerBackup, metric: str, disk: str, way: s
         found.compare(part, metric, key, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")
 
 
-def _compare(part: Statement, server: ServerBackup, metric: str, disk: str, remedy: str, full: str) -> None:
-    """States whether a remedy helps on a disk, as the ratio to a backup at full speed."""
-    name, words, key = fact_name(metric), METRICS[metric][1], effect_of(over(remedy, full), disk)
-    question = f"Effect of {WAYS[remedy]} instead of {WAYS[full]} on {words}, on {disk.replace('_', ' ')}"
+def _compare(part: Statement, server: ServerBackup, metric: str, disk: str, remedy: str) -> None:
+    """States whether a remedy helps on a disk, as the ratio to tar at full speed."""
+    name, words, key = fact_name(metric), METRICS[metric][1], effect_of(over(remedy, FULL), disk)
+    question = f"Effect of {WAYS[remedy]} instead of {WAYS[FULL]} on {words}, on {disk.replace('_', ' ')}"
     server.found.compare(part, metric, key, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")
+
+
+def _claim_copied(part: Statement, server: ServerBackup) -> None:
+    """States whether every backup reached the disk, which is what its effects rest on."""
+    copied, needed = server.copied, server.found.plan.control_minimum
+    part.fact("copied_blocks", sum(copied), "blocks", n=len(copied), source="epochs", note="blocks in which every backup reached the disk")
+    is_few = len(copied) < needed
+    part.bound(
+        "copied",
+        source=THIS_PROJECT,
+        statement=f"{server.found.title}: In every block the disk moves more bytes during each backup than without one",
+        verdict="not valid" if is_few else "kept" if all(copied) else "missed",
+        evidence=f"in {sum(copied)} of {len(copied)} blocks",
+        causes=[stats.TooFew(n=len(copied), needed=needed, counted="blocks")] if is_few else (),
+        effect="copied_blocks",
+        n=len(copied),
+        counted="blocks",
+    )
