@@ -41,8 +41,8 @@ _ENDED = {
 }
 _STUDIES: Mapping[str, _Rows] = {
     LOAD.name: _Rows(
-        "The slow disk is the fast one with the latency of the hard disk tier. A step is carried if late ticks come too late by at "
-        "most {load.most_late} in all and if the 95th percentile of the latency of actions is at most {load.most_p95}. It is "
+        "The slow disk is the fast one with the latency of the hard disk tier. A step is carried if late ticks come too late by "
+        "at most {load.most_late} in all and if the 95th percentile of the latency of actions is at most {load.most_p95}. It is "
         "measured for one save period of {setup.load.save_period_s}.",
         re.compile(r"ratio\.slow()"),
         "carried.fast",
