@@ -45,12 +45,12 @@ _ABOUT: Mapping[str, str] = {
     BURSTS.name: "The slow disk is the hard disk tier, with {bursts.luanti.latency} for each request and any number of requests "
     "at once. A burst has {bursts.luanti.players}, rates are planned ones, and nothing is saved meanwhile.",
     INSTANCES.name: "The slow disk is the model of a hard disk that seeks, has a write cache, and serves one request after "
-    "another. Each server has {instances.luanti.players}, {instances.luanti.cores}, {instances.luanti.memory} of memory, and saves every "
-    "{setup.instances.save_period_s}. Usual servers save less often.",
+    "another. Each server has {instances.luanti.players}, {instances.luanti.cores}, {instances.luanti.memory} of memory, and "
+    "saves every {setup.instances.save_period_s}. Usual servers save less often.",
     MEMORY.name: "The slow disk is the fast one with {memory.luanti.latency} for each request. A server has "
-    "{setup.memory.players}, who go to {memory.luanti.hot_places} again and again, and saves every {setup.memory.save_period_s}. With warm memory, the "
-    "page cache has the whole world. With cold memory it has nothing of it. Half and quarter are the share of the visited part "
-    "for which there is room.",
+    "{setup.memory.players}, who go to {memory.luanti.hot_places} again and again, and saves every "
+    "{setup.memory.save_period_s}. With warm memory, the page cache has the whole world. With cold memory it has nothing of it. "
+    "Half and quarter are the share of the visited part for which there is room.",
 }
 """Sentences about the slow disk and the sizes of each study, in which {} around the name of a fact stands for its value."""
 _STUDIES: Mapping[str, tuple[_Rows, ...]] = {
