@@ -43,7 +43,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a group uses, and counts of throttled time and of pages that were read again since it was made."""
+    """The memory of a group, and counts of throttled time and of pages that were read again since it was made."""
 
     refaults: int
     """Pages of files that were read again because they had been dropped for want of memory."""
