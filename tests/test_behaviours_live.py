@@ -29,7 +29,9 @@ def written(folder: Path, world: Path, name: str, players: int = 3, seconds: flo
     places = read_world(world).places
     # A server needs a moment after a leave before the same player can join again.
     hz = 0.2 if name == "joining" else 1.0
-    own = player.Workload(places, players, hz, min(2, players), seconds, 7)
+    # Only Luanti lets players build on a block that is not there (docs/limits.md).
+    regions = players if name == "terrain_modification" and read_world(world).server != "luanti" else min(2, players)
+    own = player.Workload(places, players, hz, regions, seconds, 7)
     player.write_trace(folder / "players.jsonl", player.make(name, own))
     return folder / "players.jsonl"
 

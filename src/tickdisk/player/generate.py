@@ -149,7 +149,7 @@ def _build(workload: Workload) -> Iterator[Event]:
     for number, rng in enumerate(workload.rngs()):
         x, y, z = workload.place(number)
         # Players of one region build on top of each other.
-        own = axes((x, y + number % 10, z))
+        own = axes((x, y + number // workload.regions % 10, z))
         for turn, due_s in enumerate(workload.dues_s(rng)):
             yield Event(ns_of(due_s), player_name(number), "dig" if turn % 2 else "place", own)
 
