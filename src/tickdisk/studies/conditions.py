@@ -171,6 +171,25 @@ class Conditions:
             is_same=is_same,
         )
 
+    def state_in_every_block(
+        self, part: Statement, claim: str, met: Sequence[bool], *, fact: str, question: str, source: str, note: str
+    ) -> None:
+        """States in how many blocks something was met that the effects rest on, and a claim that it was met in every block."""
+        needed = self.plan.control_minimum
+        part.fact(fact, sum(met), "blocks", n=len(met), source=source, note=note)
+        is_few = len(met) < needed
+        part.bound(
+            claim,
+            source=THIS_PROJECT,
+            statement=f"{self.title}: {question}",
+            verdict="not valid" if is_few else "kept" if all(met) else "missed",
+            evidence=f"in {sum(met)} of {len(met)} blocks",
+            causes=[stats.TooFew(n=len(met), needed=needed, counted="blocks")] if is_few else (),
+            effect=fact,
+            n=len(met),
+            counted="blocks",
+        )
+
 
 def analyse(
     data: Runs,

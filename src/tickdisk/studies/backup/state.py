@@ -1,10 +1,9 @@
 """States the facts and claims about a backup on the same disk."""
 
-from tickdisk import stats
 from tickdisk.experiment import BACKUP
 from tickdisk.studies.backup.compute import ALONE, FULL, METRICS, MOVED, REMEDIES, WAYS, Results, ServerBackup
 from tickdisk.studies.conditions import Conditions, effect_of, over
-from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+from tickdisk.studies.statement import Statement, fact_name
 
 
 def state(results: Results) -> Statement:
@@ -28,7 +27,16 @@ def state(results: Results) -> Statement:
             known, positive = f"Effect of known delays on {words} (positive control)", server.first.arms.positive[metric]
             fact, claim = f"{name}_ratio.{positive}", f"{positive}.{name}"
             server.first.compare(part, metric, positive, fact=fact, question=known, claim=claim)
-        _claim_copied(part, server)
+        # The effects of backups rest on backups that reach the disk.
+        server.first.state_in_every_block(
+            part,
+            "copied",
+            server.copied,
+            fact="copied_blocks",
+            question="In every block the disk moves more bytes during each backup than without one",
+            source="epochs",
+            note="blocks whose backups reached the disk",
+        )
     return statement
 
 
@@ -63,28 +71,3 @@ def _compare(part: Statement, found: Conditions, metric: str, disk: str, remedy:
     name, words, key = fact_name(metric), METRICS[metric][1], effect_of(over(remedy, FULL), disk)
     question = f"Effect of {WAYS[remedy]} instead of {WAYS[FULL]} on {words}, on {_disk(disk)}"
     found.compare(part, metric, key, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")
-
-
-def _claim_copied(part: Statement, server: ServerBackup) -> None:
-    """States whether every backup reached the disk, which is what its effects rest on."""
-    copied, needed = server.copied, server.first.plan.control_minimum
-    part.fact(
-        "copied_blocks",
-        sum(copied),
-        "blocks",
-        n=len(copied),
-        source="epochs",
-        note="blocks whose backups reached the disk",
-    )
-    is_few = len(copied) < needed
-    part.bound(
-        "copied",
-        source=THIS_PROJECT,
-        statement=f"{server.first.title}: In every block the disk moves more bytes during each backup than without one",
-        verdict="not valid" if is_few else "kept" if all(copied) else "missed",
-        evidence=f"in {sum(copied)} of {len(copied)} blocks",
-        causes=[stats.TooFew(n=len(copied), needed=needed, counted="blocks")] if is_few else (),
-        effect="copied_blocks",
-        n=len(copied),
-        counted="blocks",
-    )

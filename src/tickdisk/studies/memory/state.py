@@ -5,7 +5,7 @@ from tickdisk.experiment import MEMORY
 from tickdisk.foundation.numbers import number
 from tickdisk.studies.conditions import effect_of, over_first
 from tickdisk.studies.memory.compute import METRICS, Results, ServerMemory
-from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+from tickdisk.studies.statement import Statement, fact_name
 
 
 def state(results: Results) -> Statement:
@@ -24,7 +24,16 @@ def state(results: Results) -> Statement:
             found.compare(part, metric, null, fact=f"{name}_ratio.again", question=again, claim=f"again.{name}")
             known = f"Effect of known delays on {words} (positive control)"
             found.compare(part, metric, positive, fact=f"{name}_ratio.{positive}", question=known, claim=f"{positive}.{name}")
-        _claim_limits(part, server)
+        # The limits are there to make the server read pages again.
+        found.state_in_every_block(
+            part,
+            "limits",
+            server.limits_met,
+            fact="limits_met",
+            question="In every block pages are read again more often with too little memory than with enough",
+            source="manifests",
+            note="blocks in which every limit was met",
+        )
     return statement
 
 
@@ -84,21 +93,3 @@ def _claim(part: Statement, server: ServerMemory, metric: str, arm: str, conditi
         question = f"Effect of {slow} ms on {words} with {condition} memory as a ratio to that with {found.names[0]} memory"
         key = over_first(found.data.label(arm), condition)
         found.compare(part, metric, more, fact=f"{name}_ratio.{key}", question=question, claim=f"{name}.{key}")
-
-
-def _claim_limits(part: Statement, server: ServerMemory) -> None:
-    """States whether too little memory made the server read pages again, which is what the limits are for."""
-    met, needed = server.limits_met, server.found.plan.control_minimum
-    part.fact("limits_met", sum(met), "blocks", n=len(met), source="manifests", note="blocks in which every limit was met")
-    is_few = len(met) < needed
-    part.bound(
-        "limits",
-        source=THIS_PROJECT,
-        statement=f"{server.found.title}: In every block pages are read again more often with too little memory than with enough",
-        verdict="not valid" if is_few else "kept" if all(met) else "missed",
-        evidence=f"in {sum(met)} of {len(met)} blocks",
-        causes=[stats.TooFew(n=len(met), needed=needed, counted="blocks")] if is_few else (),
-        effect="limits_met",
-        n=len(met),
-        counted="blocks",
-    )
