@@ -16,7 +16,7 @@ WITH_PATH = PATH="$$(cat build/path):$$PATH"
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 
-paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study, DISK=folder on a real disk for STUDY=twin, NAME=name of that disk
+paper: setup ## make everything: results/paper.pdf, results/companion.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study, DISK=folder on a real disk for STUDY=twin, NAME=name of that disk
 	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)" "$(STUDY)" "$(DISK)" "$(NAME)"
 
 test: ## check lint, types and tests of every language
