@@ -51,7 +51,10 @@ def test_a_backup_costs_what_it_costs_on_each_disk_and_a_limit_helps(known: Stud
     assert facts["backup.luanti.gap_max_ratio.tar.hdd_7200rpm"].value == pytest.approx(3.0, rel=0.02)
     assert facts["backup.luanti.gap_max_ratio.tar_limited.hdd_7200rpm"].value == pytest.approx(1.0, rel=0.02)
     assert facts["backup.luanti.gap_max_ratio.tar_limited_over_tar.hdd_7200rpm"].value == pytest.approx(1 / 3, rel=0.02)
-    assert (found["gap_max.rsync_over_tar.hdd_7200rpm"], found["gap_max.tar_idle_over_tar.hdd_7200rpm"]) == ("different", "equivalent")
+    assert (found["gap_max.rsync_over_tar.hdd_7200rpm"], found["gap_max.tar_idle_over_tar.hdd_7200rpm"]) == (
+        "different",
+        "equivalent",
+    )
     assert facts["backup.luanti.gap_max_ratio.tar.sata_ssd"].value == pytest.approx(1.0, rel=0.02)
     for way in WAYS:
         assert found[f"gap_max.{way}.hdd_7200rpm"] == ("different" if f"hdd_{way}" in COSTS else "equivalent")

@@ -86,9 +86,8 @@ def sizing(
     """
     from tickdisk import report
     from tickdisk.compare import KEPT
-    from tickdisk.config import EXPERIMENTS_PATH
 
-    listed = report.sizing_list(in_project(KEPT), in_project(EXPERIMENTS_PATH))
+    listed = report.sizing_list(in_project(KEPT))
     if into is None:
         print(listed, end="")
     else:

@@ -10,7 +10,7 @@ Role = Literal["baseline", "null", "sham", "dose", "treatment", "held_out", "del
 PositiveFor = Literal["ticks", "actions"]
 Tool = Literal["none", "bpftrace", "strace", "strace_positioned"]
 Copying = Literal["tar", "tar_limited", "tar_idle", "rsync"]
-"""A backup that runs while an arm is in force: the program that makes it, and whether its rate is limited or its priority idle."""
+"""A backup that runs while an arm is in force: its program, and whether its rate is limited or its priority idle."""
 
 
 def _words(text: object) -> object:
@@ -48,7 +48,7 @@ class Arm(Record):
     """Kinds of metrics, ticks or actions with a blank between them, that the arm must make slower by construction, so that it is
     their positive control."""
     copying: Annotated[Copying | None, Field(exclude_if=lambda copying: copying is None)] = None
-    """The backup of a part of the world that is made again and again on the same disk while the arm is in force. Empty for none."""
+    """The backup of a part of the world that is made again and again on its disk while the arm is in force. Empty for none."""
     capture: Tool = "none"
     """The tool that captures: bpftrace; strace (all calls on files); strace_positioned (pread64 and pwrite64 only)."""
     description: str

@@ -59,7 +59,7 @@ BACKUP = Experiment(
     parameters={"plan": "results/plan.json"},
     card=Card(
         "A backup on the same disk",
-        "While players play, a part of the world is copied on the same disk by tar and rsync: at full speed, limited, or at idle priority.",
+        "While players play, a part of the world is copied on its disk by tar, at full speed, limited, or idle, and by rsync.",
         "paper_backup",
         "Effect of a backup on the longest tick gap and on teleports, by disk and by remedy, by server",
     ),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tickdisk.compare import KEPT, machine_of, read_about
@@ -17,10 +18,8 @@ SIZING = Place("<!-- The next lines are printed by `tickdisk sizing`. -->", "<!-
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of one study: the facts that each needs, as names after that of the server."""
+    """Rows of one study about one metric: the facts that each needs, as names after that of the server."""
 
-    about: str
-    """Sentences about the slow disk and the sizes of the study, in which {} around the name of a fact stands for its value."""
     ratio: re.Pattern[str]
     """Name of the fact with the ratio of the slow disk to the fast one. A group of it names the condition."""
     fast: str
@@ -39,45 +38,59 @@ _ENDED = {
     "other": "something else",
     "nothing": "nothing",
 }
-_STUDIES: Mapping[str, _Rows] = {
-    LOAD.name: _Rows(
-        "The slow disk is the fast one with the latency of the hard disk tier. A step is carried if late ticks come too late by at "
-        "most {load.most_late} in all and if the 95th percentile of the latency of actions is at most {load.most_p95}. It is "
-        "measured for one save period of {setup.load.save_period_s}.",
-        re.compile(r"ratio\.slow()"),
-        "carried.fast",
-        "carried.slow",
-        lambda _: "players of the largest step that is carried, and what ended the searches",
-        "ended_by",
-    ),
-    BURSTS.name: _Rows(
-        "The slow disk is the hard disk tier, with {bursts.luanti.latency} for each request and any number of requests at once. "
-        "A burst has {bursts.luanti.players}, rates are planned ones, and nothing is saved meanwhile.",
-        re.compile(r"gap_max_ratio\.slow\.(regions_\d+)"),
-        "gap.fast.{}",
-        "gap.slow.{}",
-        lambda rate: f"longest tick gap in a burst of joins at {_number(rate)} regions/s",
-    ),
-    INSTANCES.name: _Rows(
-        "The slow disk is the model of a hard disk that seeks, has a write cache, and serves one request after another. Each "
-        "server has {instances.luanti.players}, {instances.luanti.cores}, {instances.luanti.memory} of memory, and saves every "
-        "{setup.instances.save_period_s}. Usual servers save less often.",
-        re.compile(r"ratio\.hard_disk\.(instances_\d+)"),
-        "gap.fast.{}",
-        "gap.hard_disk.{}",
-        lambda servers: (
-            "longest tick gap of one server"
-            if _number(servers) == 1
-            else f"longest tick gap when {_number(servers)} servers share the disk"
+_ABOUT: Mapping[str, str] = {
+    LOAD.name: "The slow disk is the fast one with the latency of the hard disk tier. A step is carried if late ticks come too "
+    "late by at most {load.most_late} in all and if the 95th percentile of the latency of actions is at most {load.most_p95}. It "
+    "is measured for one save period of {setup.load.save_period_s}.",
+    BURSTS.name: "The slow disk is the hard disk tier, with {bursts.luanti.latency} for each request and any number of requests "
+    "at once. A burst has {bursts.luanti.players}, rates are planned ones, and nothing is saved meanwhile.",
+    INSTANCES.name: "The slow disk is the model of a hard disk that seeks, has a write cache, and serves one request after "
+    "another. Each server has {instances.luanti.players}, {instances.luanti.cores}, {instances.luanti.memory} of memory, and "
+    "saves every {setup.instances.save_period_s}. Usual servers save less often.",
+    MEMORY.name: "The slow disk is the fast one with {memory.luanti.latency} for each request. A server has "
+    "{setup.memory.players}, who go to {memory.luanti.hot_places} again and again, and saves every "
+    "{setup.memory.save_period_s}. With warm memory, the page cache has the whole world. With cold memory it has nothing of it. "
+    "Half and quarter are the share of the visited part for which there is room.",
+}
+"""Sentences about the slow disk and the sizes of each study, in which {} around the name of a fact stands for its value."""
+_STUDIES: Mapping[str, tuple[_Rows, ...]] = {
+    LOAD.name: (
+        _Rows(
+            re.compile(r"ratio\.slow()"),
+            "carried.fast",
+            "carried.slow",
+            lambda _: "players of the largest step that is carried, and what ended the searches",
+            "ended_by",
         ),
     ),
-    MEMORY.name: _Rows(
-        "The slow disk is the fast one with {memory.luanti.latency} for each request. A server has {memory.luanti.players}, "
-        "who go to {memory.luanti.hot_places} again and again, and saves every {setup.memory.save_period_s}.",
-        re.compile(r"gap_max_ratio\.slow\.(warm|cold|half|quarter)"),
-        "gap_max.fast.{}",
-        "gap_max.slow.{}",
-        lambda state: f"longest tick gap with {state} memory",
+    BURSTS.name: (
+        _Rows(
+            re.compile(r"gap_max_ratio\.slow\.(regions_\d+)"),
+            "gap.fast.{}",
+            "gap.slow.{}",
+            lambda rate: f"longest tick gap in a burst of joins at {_number(rate)} regions/s",
+        ),
+    ),
+    INSTANCES.name: (
+        _Rows(
+            re.compile(r"ratio\.hard_disk\.(instances_\d+)"),
+            "gap.fast.{}",
+            "gap.hard_disk.{}",
+            lambda servers: (
+                "longest tick gap of one server"
+                if _number(servers) == 1
+                else f"longest tick gap when {_number(servers)} servers share the disk"
+            ),
+        ),
+    ),
+    MEMORY.name: tuple(
+        _Rows(
+            re.compile(rf"{metric}_ratio\.slow\.(warm|cold|half|quarter)"),
+            metric + ".fast.{}",
+            metric + ".slow.{}",
+            partial("{} with {} memory".format, words),
+        )
+        for metric, words in (("gap_max", "longest tick gap"), ("teleport_mean", "mean latency of teleports"))
     ),
 }
 
@@ -86,7 +99,7 @@ _FACT = re.compile(r"\{([^}]+)\}")
 _WORDS = (
     "These numbers are ours, and they are from our machine. The fast disk is the SATA SSD tier. The slow disk is not the same in "
     "all studies, so compare rows of one study only. n is the number of blocks, and each disk has one part of a life in each "
-    "block. Numbers of players are medians over blocks. A tick gap is the mean over blocks of the longest gap. A ratio is the "
+    "block. Numbers of players are medians over blocks, and times are means over blocks. A ratio is the "
     "geometric mean of the ratios of the blocks, so that it can differ from the ratio of the numbers beside it. Where the "
     "processor ended the searches on the fast disk, that disk may carry more players, and the ratio may be further from 1."
 )
@@ -99,7 +112,7 @@ def sizing_list(kept: Path = KEPT) -> str:
     lacks a fact or a claim that the list needs.
     """
     origins, lines = list[str](), list[str]()
-    for study, rows in _STUDIES.items():
+    for study, all_rows in _STUDIES.items():
         folder = kept / study
         if (folder / FACTS).exists():
             facts, claims, about = read_facts(folder), read_claims(folder), read_about(folder)
@@ -107,9 +120,10 @@ def sizing_list(kept: Path = KEPT) -> str:
             try:
                 origins.append(
                     f"`{study}`: our run at {about.scale} scale of {about.date} (commit {about.commit[:12]}) on "
-                    f"{machine_of(facts)}, with {facts['setup.confidence'].short} intervals. {_filled(rows.about, facts)}"
+                    f"{machine_of(facts)}, with {facts['setup.confidence'].short} intervals. {_filled(_ABOUT[study], facts)}"
                 )
-                lines += ["| " + " | ".join(row) + " |" for row in _rows(facts, verdicts, study, rows)]
+                for rows in all_rows:
+                    lines += ["| " + " | ".join(row) + " |" for row in _rows(facts, verdicts, study, rows)]
             except KeyError as error:
                 raise TickdiskError(f"{folder} lacks {error.args[0]}; run the study again and keep it") from error
     if not lines:

@@ -29,8 +29,8 @@ done
 """
 """A program of the shell that makes a backup again and again, in a process group of its own, and writes a line after each.
 
-The files are dropped from memory before each backup, as they stand for the part of a world that no memory holds. What a backup has
-written goes to the disk every half second, as the kernel would keep it for longer than the backup exists."""
+The files are dropped from memory before each backup, as they stand for the part of a world that no memory holds. What a backup
+has written goes to the disk every half second, as the kernel would keep it for longer than the backup exists."""
 
 
 class Backups:

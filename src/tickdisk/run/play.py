@@ -153,7 +153,9 @@ def _switch(
         neighbours.switch(epoch.arm)
         takes_time = stage.life.memory is not None or stage.life.in_bursts or stage.makes_backups
         if takes_time and (late_ns := time.monotonic_ns() - epochs[-1].steady_ns) > 0:
-            raise InstrumentError(f"memory and backups were as planned for epoch {number} only {late_ns / 1e9:.1f} s after its cut")
+            raise InstrumentError(
+                f"memory and backups were as planned for epoch {number} only {late_ns / 1e9:.1f} s after its cut"
+            )
         for stall in (stall for stall in stalls if epoch.start_s <= stall.due_s < epoch.end_s):
             actors.wait_until(started_ns + round(stall.due_s * 1e9))
             actors.disk.stall(stall.length_ms * 1_000_000)

@@ -186,8 +186,8 @@ def analyse(
 ) -> Conditions:
     """Computes the effects of slow disks, or of other arms, under all conditions.
 
-    Each of the `pairs` has two of these arms, whose ratio is computed under each condition, too (`over`). Without `with_first`, no
-    effect is compared with that under the first condition.
+    Each of the `pairs` has two of these arms, whose ratio is computed under each condition, too (`over`). Without `with_first`,
+    no effect is compared with that under the first condition.
 
     `epochs` has a row for each epoch of each life: block, life (its name), condition, arm, and a column for each metric, which is
     above 0. The metrics are those that have a positive control. The life with the name of that control has the baseline and the

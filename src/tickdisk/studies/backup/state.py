@@ -60,7 +60,14 @@ def _compare(part: Statement, server: ServerBackup, metric: str, disk: str, reme
 def _claim_copied(part: Statement, server: ServerBackup) -> None:
     """States whether every backup reached the disk, which is what its effects rest on."""
     copied, needed = server.copied, server.found.plan.control_minimum
-    part.fact("copied_blocks", sum(copied), "blocks", n=len(copied), source="epochs", note="blocks in which every backup reached the disk")
+    part.fact(
+        "copied_blocks",
+        sum(copied),
+        "blocks",
+        n=len(copied),
+        source="epochs",
+        note="blocks whose backups reached the disk",
+    )
     is_few = len(copied) < needed
     part.bound(
         "copied",

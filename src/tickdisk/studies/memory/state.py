@@ -42,6 +42,8 @@ def _state_lives(part: Statement, server: ServerMemory) -> None:
             ("hot_mib", "MiB", "pages of the world that the server had read when its memory was limited"),
             ("limit_mib", "MiB", "limit of the memory of the server with its page cache"),
         ):
+            if own[column].isna().all():  # there is no limit
+                continue
             mean = stats.over_lives(own[column].astype(float), found.plan.alpha)
             note, ends = f"{words}, mean over lives ({condition})", (mean.low, mean.high)
             part.fact(f"{column}.{condition}", mean.value, unit, interval=ends, n=mean.n, source=source, note=note)
