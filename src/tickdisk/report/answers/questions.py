@@ -44,6 +44,8 @@ class Answer(Record):
 class Answers(Record):
     """The content of answers.json: a brief text, advice to an operator, the answer to each question, and the sizing table."""
 
+    headline: str
+    """The answer to the question of the title, in one sentence."""
     brief: str
     """The effects of storage latency, their mechanism, and the latency that is good enough, as the paper's abstract has them."""
     advice: str
@@ -177,6 +179,12 @@ def _effects(context: Context) -> str:
         sentences(effect, [context.told(claim)], names_servers=is_first)
         for (effect, claim), is_first in ((ticks, True), (actions, False))
     )
+
+
+def _headline(context: Context) -> str:
+    """Returns the answer to the question of the title in one sentence: the effect on ticks."""
+    (effect, claim), _ = context.confirmatory
+    return sentences(effect, [context.told(claim)])
 
 
 def _latency(context: Context) -> str:
@@ -399,6 +407,7 @@ def answer(
     apart = evidence.facts.get(f"operations.{asked.server}.title")
     servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
+        headline=_headline(context),
         brief=_joined(_effects(context), _mechanism(context), sentence_of_bounds(evidence, context.sizing, margin)),
         advice=advice,
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
