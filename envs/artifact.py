@@ -26,12 +26,12 @@ WHEELS = ("requirements.txt", "go.txt", "java.txt")
 # What a run measures and states. Worlds are made again from their seeds.
 RESULTS = ("calibration", "checkpoint", "netcode", "notebooks", "replay", "runs", "store")
 NETWORK = "check the network, then run `make artifact` again"
-OFFLINE = """# The set-up installs from this archive and from the packages that packages/debian.txt names: . ./offline.sh && make setup
-here=$(cd "$(dirname "${BASH_SOURCE:-$0}")/.." && pwd)
-export PIP_NO_INDEX=1 PIP_FIND_LINKS="$here/packages/python"
-export CARGO_HOME="$here/packages/cargo"
-export GOFLAGS=-mod=readonly GOPROXY="file://$here/packages/go/cache/download" GONOSUMDB='*' GOFLAGS=-mod=mod GONOSUMCHECK=1
-export MAVEN_OPTS="-Dmaven.repo.local=$here/packages/maven"
+OFFLINE = """# In the folder of the sources, and with the packages that ../packages/debian.txt names: . ./offline.sh && make setup
+here=$(cd .. && pwd)/packages
+export PIP_NO_INDEX=1 PIP_FIND_LINKS="$here/python"
+export CARGO_HOME="$here/cargo"
+export GOPROXY="file://$here/go/cache/download" GOSUMDB=off
+export MAVEN_OPTS="-Dmaven.repo.local=$here/maven"
 """
 
 
