@@ -16,18 +16,18 @@ from tickdisk.studies.runs import summaries
 def effects_figure(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws the effect of each way of making a backup on each disk, with its interval, in a panel for each metric."""
     rows = [
-        server.found.forest_row(
+        found.forest_row(
             metric,
             effect_of(way, disk),
-            arm=f"{server.found.title}, {disk.replace('_', ' ')}, {way.replace('_', ' ')}",
+            arm=f"{found.title}, {disk.replace('_', ' ')}, {way.replace('_', ' ')}",
             words=words.removeprefix("the "),
         )
         for server in results.servers
         for metric, (_, words) in METRICS.items()
-        for disk in server.found.names
+        for disk, found in server.by_disk.items()
         for way in WAYS
     ]
-    plan = results.servers[0].found.plan
+    plan = results.servers[0].first.plan
     return plot.forest(pd.DataFrame(rows), margin=plan.margin, baseline="no backup", level=plan.confidence, theme=theme)
 
 
@@ -35,8 +35,7 @@ def effects(results: Results) -> pd.DataFrame:
     """Returns one row per server, disk, way of making a backup and metric: the level, the effect, and its verdict."""
     rows = []
     for server in results.servers:
-        found = server.found
-        for disk in found.names:
+        for disk, found in server.by_disk.items():
             for way, shown in WAYS.items():
                 moved = found.mean(way, disk, MOVED)
                 for metric, (_, words) in METRICS.items():
@@ -62,8 +61,7 @@ def remedies(results: Results) -> pd.DataFrame:
     """Returns one row per server, disk, remedy and metric: its ratio to tar at full speed, and the verdict."""
     rows = []
     for server in results.servers:
-        found = server.found
-        for disk in found.names:
+        for disk, found in server.by_disk.items():
             for remedy in REMEDIES:
                 for metric, (_, words) in METRICS.items():
                     name = effect_of(over(remedy, FULL), disk)
@@ -87,7 +85,7 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "paper_backup": partial(effects_figure, theme=plot.PAPER),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
-    "runs": lambda results: summaries(server.found.data for server in results.servers),
+    "runs": lambda results: summaries(server.first.data for server in results.servers),
     "effects": effects,
     "remedies": remedies,
 }
