@@ -11,12 +11,12 @@ MINUTES ?= 15
 WITH_PATH = PATH="$$(cat build/path):$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test check test-cluster test-guest setup operator doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check lock clean
+.PHONY: help paper test check test-cluster test-guest setup operator doctor lab bench-checkpoint bench-device bench-model bench-profile bench-replay bench-trace reference soak release-check artifact lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 16
 
-paper: setup ## make everything: results/paper.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study, DISK=folder on a real disk for STUDY=twin, NAME=name of that disk
+paper: setup ## make everything: results/paper.pdf, results/companion.pdf, results/index.html; SCALE=smoke|paper|full, BLOCKS=number of server lives and blocks, STUDY=name of the only study, DISK=folder on a real disk for STUDY=twin, NAME=name of that disk
 	@exec $(PYTHON) envs/paper.py "$(SCALE)" "$(BLOCKS)" "$(STUDY)" "$(DISK)" "$(NAME)"
 
 test: ## check lint, types and tests of every language
@@ -76,6 +76,9 @@ release-check: soak ## run before a release, on a quiet machine: soak, half an h
 
 bench-checkpoint: setup ## measure checkpoint recovery: updates per second in the simulator, and the real cost of each algorithm
 	@$(WITH_PATH) sh -ec 'python -m benchmarks.checkpoint_simulator; python -m benchmarks.checkpoint_algorithms'
+
+artifact: setup ## write build/artifact/tickdisk-COMMIT.tar.gz, with which the paper can be computed again without a network
+	@$(WITH_PATH) python envs/artifact.py
 
 lock: setup ## renew the versions in the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt

@@ -180,7 +180,7 @@ def main(scale: str, blocks: str, study: str, disk: str = "", name: str = "") ->
         if "give-back" in sys.argv[6:]:
             give_back()
         minutes = (time.monotonic() - start) / 60
-        outcome = f"failed ({code})" if code else "results/index.html and results/paper.pdf are whole"
+        outcome = f"failed ({code})" if code else "results/index.html, results/paper.pdf and results/companion.pdf are whole"
         print(f"make paper: {outcome}, {minutes:.1f} min")
         return code
 

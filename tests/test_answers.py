@@ -71,7 +71,7 @@ def test_nothing_at_all_is_still_an_answer() -> None:
         ("different", 0.5, "makes the longest tick gap of an epoch shorter, 0.500"),
         ("equivalent", 1.01, "leaves the longest tick gap of an epoch within 20 % of what it was"),
         ("inconclusive", 1.1, "it is not known whether 6 ms of storage latency"),
-        ("not valid", 1.1, "was not decided, because 4 lives are fewer than a verdict needs"),
+        ("not valid", 1.1, "was not decided, because 4 lives are too few for a verdict"),
     ],
 )
 def test_the_sentence_of_an_effect_says_what_came_out(verdict: str, ratio: float, words: str) -> None:
@@ -162,7 +162,7 @@ def test_the_sizing_table_says_which_latency_is_good(good: float | None, hurts: 
 def test_the_advice_is_that_of_the_strictest_metric(good: float | None, hurts: float | None, words: str) -> None:
     found = answered(evidence_of(good=good, hurts=hurts))
     assert words in found.advice
-    assert found.advice in found.brief
+    assert words in found.brief
     assert ("When all players join at once" in found.advice) == (hurts is not None)
     check(found.brief)
 
@@ -260,3 +260,15 @@ def test_a_scale_that_decides_nothing_says_so_once() -> None:
     told = {(row.good_up_to, row.suffers_from, row.is_decided) for row in found.sizing}
     assert told == {(*["not decided"] * 2, False)}
     assert next(each.sentence for each in found.answers if each.id == "latency").count("not decided at this scale") == 1
+
+
+@pytest.mark.parametrize(("low", "is_told"), [(49.8, True), (-0.4, False), (None, False)])
+def test_the_abstract_has_the_mechanism_if_it_is_shown(low: float | None, is_told: bool) -> None:
+    evidence = evidence_of()
+    own = Statement("operations.luanti")
+    ends = (low, 60.0) if low is not None else None
+    own.fact("per_ms.gap_max.all", 53.9, "ms per ms", interval=ends, source="lives")
+    own.fact("waited.saving.all", 42.9, "requests", source="captured lives")
+    found = answered(replace(evidence, facts={**evidence.facts, **own.facts}))
+    told = "Each ms of latency adds 53.9 ms to the longest gap, because a tick in which the server saves waits for 42.9 requests one"
+    assert (told in found.brief) == is_told

@@ -46,9 +46,9 @@ FEW = TooFew(n=4, needed=6, counted="lives")
 SATURATED = ClientsSaturated(life="life 3", detail="client saturated: 3 % of its steps were late")
 CONTROL = ControlFailed(control="null", verdict="not valid", reason="n = 5, fewer than the 6 lives that a verdict needs")
 CLAUSES: dict[Cause, str] = {
-    FEW: "4 lives are fewer than a verdict needs",
-    TooFew(n=1, needed=6, counted="lives"): "1 life is fewer than a verdict needs",
-    FewerThanPlanned(n=8, planned=10, counted="lives"): "8 lives are fewer than a verdict needs",
+    FEW: "4 lives are too few for a verdict",
+    TooFew(n=1, needed=6, counted="lives"): "1 life is too few for a verdict",
+    FewerThanPlanned(n=8, planned=10, counted="lives"): "8 lives are too few for a verdict",
     NoInterval(n=8, counted="lives"): "8 lives give no interval",
     CONTROL: "a control of the experiment did not come out as it must",
     ControlUndecided(
@@ -225,7 +225,7 @@ def test_late_time_without_a_verdict_says_why(cause: Cause, words: str) -> None:
     ("cause", "words"),
     [
         (TooFew(n=1, needed=5, counted="lives"), " That is too few lives for a recommendation."),
-        (TooFew(n=1, needed=5, counted="update rates"), " because 1 update rate is fewer than a verdict needs."),
+        (TooFew(n=1, needed=5, counted="update rates"), " because 1 update rate is too few for a verdict."),
         (NotMeasured(what="the value"), " That is no recommendation, because the value could not be measured."),
     ],
 )

@@ -16,7 +16,7 @@ from test_paper import written
 
 from tickdisk.config import load_config
 from tickdisk.project import write_plan
-from tickdisk.report import write_page
+from tickdisk.report import LIMITS, write_page
 from tickdisk.report.publish import other_host
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +67,8 @@ def page_of(folder: Path, monkeypatch: pytest.MonkeyPatch, study: str | None = N
     results = folder / "results"
     write_plan(results / "plan.json", plan_of(load_config().model_copy(update={"study": study}), [planned("00", "switchback")]))
     monkeypatch.chdir(folder)
-    (results / "paper.pdf").write_bytes(b"%PDF")
+    for document in LIMITS:
+        (results / f"{document}.pdf").write_bytes(b"%PDF")
     for name in STUDIES:
         (results / "notebooks").mkdir(exist_ok=True)
         for suffix in ("html", "ipynb"):

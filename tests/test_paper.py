@@ -30,8 +30,8 @@ RUNS = (ROOT / "tests/kept", ROOT / "data/reference/paper")
 PROSE = sorted((TEMPLATES / "sections").glob("*.typ"))
 
 
-def written(folder: Path, evidence: Evidence) -> Path:
-    """Writes a project folder whose results are this evidence; returns the template."""
+def written(folder: Path, evidence: Evidence, document: str = "paper") -> Path:
+    """Writes a project folder whose results are this evidence; returns the template of a document."""
     shutil.copytree(TEMPLATES, folder / "workflow/paper")
     shutil.copy(ROOT / "CITATION.cff", folder / "CITATION.cff")
     results = folder / "results"
@@ -42,7 +42,7 @@ def written(folder: Path, evidence: Evidence) -> Path:
     record.write(results / "answers.json", answer(evidence, ASKED, "Luanti", {"hard disk": 6.0}, 0.2, {}))
     write_plan(results / "plan.json", plan_of(load_config()))
     (results / "comparison.json").write_text(json.dumps({"reference": None, "summary": "No reference is kept.", "rows": []}))
-    return folder / "workflow/paper/paper.typ"
+    return folder / f"workflow/paper/{document}.typ"
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,17 @@ def written(folder: Path, evidence: Evidence) -> Path:
         ("inconclusive", "missed", STUDIES),
     ],
 )
-def test_the_paper_is_set_whatever_came_out(
+def test_both_documents_are_set_whatever_came_out(
     comparison: str, bound: str, without: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     template = written(tmp_path, evidence_of(comparison=comparison, bound=bound, without=without))
     monkeypatch.chdir(tmp_path)
-    set_paper(template, Path("results/paper.pdf"))
-    assert Path("results/paper.pdf").read_bytes().startswith(b"%PDF")
-    found = publish.extent(template)
-    assert 0 < found.body_pages <= publish.BODY_PAGES
-    assert found.figures <= publish.FIGURES
+    for document, limit in publish.LIMITS.items():
+        set_paper(template.with_name(f"{document}.typ"), Path(f"results/{document}.pdf"))
+        assert Path(f"results/{document}.pdf").read_bytes().startswith(b"%PDF")
+        found = publish.extent(template.with_name(f"{document}.typ"))
+        assert 0 < found.body_pages <= limit.body_pages
+        assert found.figures <= limit.figures
 
 
 def test_the_paper_has_the_authors_of_the_citation_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +127,7 @@ def test_each_kept_run_of_a_study_stands_under_its_name_with_its_own_confidence(
             facts={**setup.facts, **twin.facts},
             claims=tuple(twin.claims),
         )
-    template = written(tmp_path, evidence_of())
+    template = written(tmp_path, evidence_of(), "companion")
     found = {"reference": None, "summary": "No reference is kept.", "rows": [], "kept": record.plain(kept)}
     (tmp_path / "results/comparison.json").write_text(json.dumps(found))
     monkeypatch.chdir(tmp_path)
@@ -140,12 +141,12 @@ def test_each_kept_run_of_a_study_stands_under_its_name_with_its_own_confidence(
     assert [set(re.findall(r"\d+ %", table)) for table in tables] == [{"80 %"}, {"70 %"}]
     assert all("cannot tell" in table for table in tables)
     assert sum("paper_twin" in figure or "by kind of request" in figure for figure in figures) == len(kept)
-    assert publish.extent(template).figures <= publish.FIGURES, "figures after the end of the paper do not count"
+    assert publish.extent(template).figures <= publish.LIMITS["companion"].figures, "figures after the end do not count"
     set_paper(template, Path("results/paper.pdf"))
 
 
 def _text() -> str:
-    return "\n".join(path.read_text() for path in [*PROSE, TEMPLATES / "paper.typ"])
+    return "\n".join(path.read_text() for path in [*PROSE, *TEMPLATES.glob("*.typ")])
 
 
 def test_every_fact_and_claim_that_is_named_was_stated_by_a_run() -> None:
@@ -178,11 +179,16 @@ def test_every_figure_and_table_is_referred_to_and_every_source_is_cited() -> No
 
 def test_sections_keep_their_budget_and_all_budgets_fit_the_paper() -> None:
     budget = tomllib.loads((TEMPLATES / "budget.toml").read_text())
-    assert sum(each["pages"] for each in budget.values()) <= publish.BODY_PAGES
-    assert sum(each["figures"] for each in budget.values()) <= publish.FIGURES
+    assert budget.keys() == publish.LIMITS.keys()
+    of_section = {name: each for sections in budget.values() for name, each in sections.items()}
+    for document, limit in publish.LIMITS.items():
+        assert sum(each["pages"] for each in budget[document].values()) <= limit.body_pages
+        assert sum(each["figures"] for each in budget[document].values()) <= limit.figures
+        included = re.findall(r'#include "sections/([a-z-]+)\.typ"', (TEMPLATES / f"{document}.typ").read_text())
+        assert budget[document].keys() <= set(included)
     for path in PROSE:
         drawn = len(re.findall(r"^#(?:plot\(|figure\(overview)", path.read_text(), re.MULTILINE))
-        assert drawn == budget.get(path.stem, {"figures": 0})["figures"], path
+        assert drawn == of_section.get(path.stem, {"figures": 0})["figures"], path
 
 
 def test_no_measured_number_is_typed_into_prose() -> None:

@@ -19,7 +19,7 @@ from scipy import stats
 from tickdisk.experiment import STUDIES
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_json
-from tickdisk.report import collect, set_paper, write_page
+from tickdisk.report import LIMITS, collect, set_paper, write_page
 from tickdisk.studies import Study
 
 ALPHA, MARGIN, ARM = 0.1, 0.3, "latency_12ms"
@@ -119,7 +119,8 @@ def test_the_page_and_the_paper(project: Path) -> None:
     write_page(ROOT / "workflow/paper/page.html.j2", project / "results", project / "page.html")
     (page,) = without_usual_values(iter([(project / "page.html").read_text()]))
     assert "its 90 % interval" in page
-    set_paper(project / "workflow/paper/paper.typ", project / "paper.pdf")
+    for document in LIMITS:
+        set_paper(project / f"workflow/paper/{document}.typ", project / f"{document}.pdf")
 
 
 def test_no_level_margin_or_arm_is_typed_into_templates() -> None:

@@ -58,15 +58,17 @@ rule paper:
         template=PAPER_SOURCES,
         citation="CITATION.cff",
     output:
-        "results/paper.pdf",
+        "results/{document}.pdf",
+    wildcard_constraints:
+        document="paper|companion",
     log:
-        "results/logs/paper.log",
+        "results/logs/{document}.log",
     params:
         template=[file_digest(part) for part in [*PAPER_SOURCES, Path("CITATION.cff")]],
         asked=PROJECT.asked_digest("paper"),
         computing=PROJECT.computing("paper"),
     shell:
-        "tickdisk paper workflow/paper/paper.typ --output {output} > {log} 2>&1"
+        "tickdisk paper workflow/paper/{wildcards.document}.typ --output {output} > {log} 2>&1"
 
 
 rule page:
@@ -74,7 +76,7 @@ rule page:
         evidence=EVIDENCE_FILES,
         notebooks=expand("results/notebooks/{notebook}.html", notebook=EVIDENCE),
         comparison="results/comparison.json",
-        paper="results/paper.pdf",
+        documents=["results/paper.pdf", "results/companion.pdf"],
         template="workflow/paper/page.html.j2",
         style="workflow/paper/vendor/pico.classless.min.css",
     output:
@@ -96,6 +98,7 @@ rule check:
     input:
         "results/index.html",
         "results/paper.pdf",
+        "results/companion.pdf",
     output:
         "results/checked.json",
     log:
@@ -109,6 +112,7 @@ rule check:
 # The results are described as a crate, of which copies of these files are a part.
 RESULTS = [
     "results/paper.pdf",
+    "results/companion.pdf",
     "results/index.html",
     "results/checked.json",
     "results/comparison.json",

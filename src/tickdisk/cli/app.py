@@ -3,6 +3,7 @@
 import typer
 
 from tickdisk.cli import (
+    analyse,
     behaviour,
     blame,
     capture,
@@ -48,6 +49,7 @@ for name, command in (
     ("sweep", sweep.sweep),
     ("compare", compare.compare),
     ("reference", compare.reference),
+    ("analyse", analyse.analyse),
     ("prices", compare.prices),
     ("sizing", compare.sizing),
 ):

@@ -323,23 +323,25 @@ def publish(
     left_out: _LeftOut = None,
     failed: Annotated[list[str] | None, typer.Option(help="A study that is missing because a step failed.")] = None,
 ) -> None:
-    """Makes the paper and the page of an unfinished run from the notebooks that finished. Both say what is missing.
+    """Makes the paper, its companion and the page of an unfinished run from the notebooks that finished. Both say what is missing.
 
-    It works in the folder results: it collects the facts, compares them with the reference, and writes paper.pdf and index.html.
+    It works in the folder results: it collects the facts, compares them with the reference, and writes paper.pdf, companion.pdf and
+    index.html.
     """
     from tickdisk import compare, report
 
     results, missing = Path("results"), _missing(left_out, failed)
     report.collect(folders or [], results, missing=missing)
     compare.compare_with_reference(results, results / "comparison.json")
-    report.set_paper(_TEMPLATES / "paper.typ", results / "paper.pdf")
+    for document in report.LIMITS:
+        report.set_paper(_TEMPLATES / f"{document}.typ", results / f"{document}.pdf")
     report.write_page(_TEMPLATES / "page.html.j2", results, results / "index.html")
     without = f" without {', '.join(missing)}, and say so" if missing else ""
-    say(f"results/paper.pdf and results/index.html come{without}")
+    say(f"results/paper.pdf, results/companion.pdf and results/index.html come{without}")
 
 
 def paper(template: Annotated[Path, typer.Argument(help="Typst template.")], output: _Output = Path("results/paper.pdf")) -> None:
-    """Sets the paper as a PDF. Every number in it is read from the facts that `tickdisk collect` wrote."""
+    """Sets the paper or its companion as a PDF. Every number in it is read from the facts that `tickdisk collect` wrote."""
     from tickdisk.report import set_paper
 
     check_output(output)

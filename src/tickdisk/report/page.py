@@ -16,6 +16,7 @@ from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
 from tickdisk.report.answers import ANSWERS, Answers, Asked
 from tickdisk.report.evidence import Evidence
+from tickdisk.report.front import front, reference_front
 from tickdisk.studies.statement import Claim, singular, verdict_text
 
 _STYLE = "vendor/pico.classless.min.css"
@@ -62,7 +63,8 @@ def write_page(template: Path, results: Path, output: Path) -> None:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     plan, evidence = read_plan(results / "plan.json"), Evidence.load(results)
     claims = [_claim(claim, evidence) for claim in evidence.claims.values()]
-    scale = plan.config.scale
+    scale, answers, asked = plan.config.scale, record.read(Answers, results / ANSWERS), Asked.of(plan)
+    own = front(answers, evidence, asked, "this run")
     text = environment.from_string(template.read_text(encoding="utf-8")).render(
         style=(template.parent / _STYLE).read_text(encoding="utf-8"),
         scale=scale,
@@ -71,7 +73,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
         confidence=percent(plan.config.decision.confidence),
-        baseline=_baseline(Asked.of(plan), evidence),
+        baseline=_baseline(asked, evidence),
         verdicts=list(dict.fromkeys(claim.verdict for claim in evidence.claims.values())),
         studies=list(dict.fromkeys(claim.experiment for claim in claims)),
         sources=_sources(claims),
@@ -80,7 +82,9 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         ran={cell.hash for cell in plan.cells if has_run(results / "runs" / cell.hash)},
         files={file: words for file, words in _FILES.items() if (results / file).exists()},
         comparison=read_summary(results / "comparison.json"),
-        **dict(record.read(Answers, results / ANSWERS)),
+        front=own,
+        reference=None if own.is_decided else reference_front(),
+        **dict(answers),
     )
     write_text(output, text)
 

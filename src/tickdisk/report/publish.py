@@ -23,14 +23,26 @@ from tickdisk.studies.statement import VERDICTS
 from tickdisk.studies.tiers import tier_name
 
 RESULTS = Path("results")
-_TEMPLATE = Path("workflow/paper/paper.typ")
 _MINIMUM_FACTS = 3
 _EVIDENCE = ("facts", "claims", "figures", "missing", "answers", "comparison", "plan")
-_NEEDED = (*(f"{name}.json" for name in _EVIDENCE), "paper.pdf", "index.html")
+_NEEDED = (*(f"{name}.json" for name in _EVIDENCE), "index.html")
 _MOST_NAMED = 5
 """Largest number of missing files that a message names."""
-BODY_PAGES, PAGES, FIGURES = 14, 17, 16
-"""Limits of the paper: pages of its body, pages with references and appendix, and number of figures."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The length of a document, or its limit."""
+
+    body_pages: int
+    """Pages before references and appendix."""
+    pages: int
+    figures: int
+    """Figures that are images. Tables do not count."""
+
+
+LIMITS = {"paper": Extent(body_pages=10, pages=12, figures=10), "companion": Extent(body_pages=6, pages=7, figures=6)}
+"""Longest documents, by the name of the template in `workflow/paper` and of the PDF in `results`."""
 
 
 class Checked(record.Record):
@@ -61,7 +73,7 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
 
 
 def set_paper(template: Path, output: Path) -> None:
-    """Sets the paper as a PDF from the merged results and the figures. Only the fonts that come with typst are used.
+    """Sets the paper or its companion as a PDF from the merged results and the figures. Only the fonts that come with typst are used.
 
     The template reads files relative to the current folder, which must be the project's, and is given the names of the authors.
     Raises TickdiskError if CITATION.cff does not name them, or if typst cannot set the paper, for example because no study states
@@ -75,24 +87,13 @@ def set_paper(template: Path, output: Path) -> None:
             raise TickdiskError(f"{template}: {error}; correct the template or state the fact it asks for") from error
 
 
-@dataclass(frozen=True)
-class Extent:
-    """The length of a paper, which `check_results` compares with its limits."""
-
-    body_pages: int
-    """Pages before references and appendix."""
-    pages: int
-    figures: int
-    """Figures that are images. Tables do not count."""
-
-
 def extent(template: Path) -> Extent:
-    """Returns the length of the paper that a typst template sets from the merged results."""
+    """Returns the length of the document that a typst template sets from the merged results."""
 
     def ask(selector: str) -> Any:
         return json.loads(typst.query(str(template), selector, field="value", root=".", ignore_system_fonts=True))
 
-    # Studies that run alone and our kept results follow the paper, and their figures have no limit.
+    # Studies that run alone and our kept results follow a document, and their figures have no limit.
     counted = "selector(figure.where(kind: image)).before(<paper-end>)"
     figures = json.loads(typst.query(str(template), counted, field="kind", root=".", ignore_system_fonts=True))
     return Extent(ask("<body-end>")[0], ask("<paper-end>")[0], len(figures))
@@ -148,15 +149,15 @@ def _problems(notebooks: Sequence[_Notebook], evidence: Evidence) -> list[str]:
         for name, claim in evidence.claims.items()
         if claim.verdict not in VERDICTS[claim.kind]
     ]
-    problems += [
-        f"the paper has {found} {what}, more than {most}"
-        for found, what, most in zip(
-            astuple(extent(_TEMPLATE)), ("pages of text", "pages", "figures"), (BODY_PAGES, PAGES, FIGURES), strict=True
-        )
-        if found > most
-    ]
-    if not (RESULTS / "paper.pdf").read_bytes().startswith(b"%PDF"):
-        problems.append("results/paper.pdf is not a PDF")
+    for document, limit in LIMITS.items():
+        found = extent(Path(f"workflow/paper/{document}.typ"))
+        problems += [
+            f"the {document} has {length} {what}, more than {most}"
+            for length, what, most in zip(astuple(found), ("pages of text", "pages", "figures"), astuple(limit), strict=True)
+            if length > most
+        ]
+        if not (RESULTS / f"{document}.pdf").read_bytes().startswith(b"%PDF"):
+            problems.append(f"results/{document}.pdf is not a PDF")
     for page in (RESULTS / "index.html", *(RESULTS / notebook.html for notebook in notebooks)):
         other = other_host(page.read_text(encoding="utf-8"))
         if other is not None:
@@ -170,7 +171,7 @@ def check_results(output: Path) -> list[str]:
     Returns one line per claim with its verdict and n, and a last line with the counts. Raises TickdiskError if a file is missing
     or a check fails. The message lists all failures, or the first missing files.
     """
-    _check_there([RESULTS / name for name in _NEEDED])
+    _check_there([RESULTS / name for name in (*_NEEDED, *(f"{document}.pdf" for document in LIMITS))])
     evidence = Evidence.load(RESULTS)
     notebooks = _notebooks(evidence)
     _check_there([RESULTS / part for notebook in notebooks for part in notebook.files])
@@ -185,7 +186,7 @@ def check_results(output: Path) -> list[str]:
     lines = [f"{claim.verdict:{width}}  n={claim.n:<3} {claim.statement}" for claim in evidence.claims.values()]
     return [
         *lines,
-        f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper and page",
+        f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper, companion and page",
     ]
 
 

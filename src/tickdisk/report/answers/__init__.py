@@ -6,7 +6,8 @@ the sizing table, which says up to which storage latency each metric is good, an
 
 from tickdisk.report.answers.asked import Asked
 from tickdisk.report.answers.disk import effects_of_disk
+from tickdisk.report.answers.dose import SizingRow
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
 from tickdisk.report.answers.questions import ANSWERS, QUESTIONS, Answers, answer
 
-__all__ = ["ANSWERS", "QUESTIONS", "Answers", "Asked", "Effect", "ServerResult", "answer", "effects_of_disk", "sentences"]
+__all__ = ["ANSWERS", "QUESTIONS", "Answers", "Asked", "Effect", "ServerResult", "SizingRow", "answer", "effects_of_disk", "sentences"]

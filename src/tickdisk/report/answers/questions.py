@@ -44,8 +44,10 @@ class Answer(Record):
 class Answers(Record):
     """The content of answers.json: a brief text, advice to an operator, the answer to each question, and the sizing table."""
 
+    headline: str
+    """The answer to the question of the title, in one sentence."""
     brief: str
-    """The effects of storage latency and the advice, as the paper's abstract has them."""
+    """The effects of storage latency, their mechanism, and the latency that is good enough, as the paper's abstract has them."""
     advice: str
     """The latency at which a disk is good enough, in one or two sentences."""
     answers: tuple[Answer, ...]
@@ -179,6 +181,12 @@ def _effects(context: Context) -> str:
     )
 
 
+def _headline(context: Context) -> str:
+    """Returns the answer to the question of the title in one sentence: the effect on ticks."""
+    (effect, claim), _ = context.confirmatory
+    return sentences(effect, [context.told(claim)])
+
+
 def _latency(context: Context) -> str:
     evidence, rows = context.evidence, context.sizing
     said = (_effects(context), sentences_of_metrics(evidence, rows, context.margin), sentence_of_players(evidence))
@@ -205,6 +213,21 @@ def _improvements(context: Context, server: str, prefix: str) -> Iterator[str]:
             cause = f"{largest_dose(context.evidence, claim.effect)} of storage latency"
             result = ServerResult(server, claim, context.evidence.facts[claim.effect])
             yield sentences(Effect(cause, f"the {title}", context.margin), [result])
+
+
+def _mechanism(context: Context) -> str:
+    """Returns one sentence with the number of requests that a tick of a save waits for, one after another.
+
+    It is empty if that was not captured, or if slow operations are not shown to lengthen the longest gap.
+    """
+    own = f"operations.{context.asked.server}"
+    slope, waited = (context.evidence.facts.get(f"{own}.{name}") for name in ("per_ms.gap_max.all", "waited.saving.all"))
+    if slope is None or waited is None or (slope.low or 0.0) <= 0 or not waited.value:
+        return ""
+    return (
+        f"Each ms of latency adds {number(slope.value)} ms to the longest gap, because a tick in which the server saves waits for "
+        f"{waited.short} one after another."
+    )
 
 
 def _advice(context: Context) -> str:
@@ -257,10 +280,10 @@ def _replay(context: Context) -> str:
     captured, replayed = evidence.short("replay.captured"), number(evidence.value("replay.replayed"))
     whole = context.bound(
         "replay.nothing_lost",
-        kept=f"Of {captured} captured, {replayed} are made again with the same result, and the others are refused for a "
-        "stated reason.",
-        missed="Some captured requests are not made again, or move other amounts of data.",
-        otherwise="Whether every captured request is made again could not be judged.",
+        kept=f"The replay repeats {replayed} of {captured} that were captured, with the same result, and refuses the others for "
+        "a stated reason.",
+        missed="The replay leaves out some captured requests, or they move other amounts of data.",
+        otherwise="Whether the replay repeats every captured request could not be judged.",
     )
     lag, streams = evidence.short(evidence.claims["replay.lag"].effect), evidence.short("replay.streams")
     on_time = context.bound(
@@ -298,8 +321,7 @@ def _network(context: Context) -> str:
         return "No network stack was tried in this run."
     most = evidence.short("netcode.most_still")
     answered = (
-        f"With {most} who stand still, the server's next update brings the answer to a question after "
-        f"{evidence.short('netcode.still.rtts')}."
+        f"With {most} who stand still, a ping is answered after {evidence.short('netcode.still.rtts')}."
         if "netcode.still.rtts" in evidence.facts
         else f"With {most} who stand still no measurement counts, which says nothing about the stacks."
     )
@@ -385,7 +407,8 @@ def answer(
     apart = evidence.facts.get(f"operations.{asked.server}.title")
     servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
-        brief=f"{_effects(context)} {advice}",
+        headline=_headline(context),
+        brief=_joined(_effects(context), _mechanism(context), sentence_of_bounds(evidence, context.sizing, margin)),
         advice=advice,
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
         sizing=(*context.sizing, *rows),

@@ -1,9 +1,9 @@
 """Says why a claim was not decided, in clauses that end a sentence with "because"."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from tickdisk.foundation.numbers import joined_list
+from tickdisk.foundation.numbers import joined_list, number
 from tickdisk.stats import (
     BelowFloor,
     Cause,
@@ -35,7 +35,19 @@ _TOLD_FIRST = (TooFew, FewerThanPlanned, ControlFailed, ControlUndecided)
 def reasons(claims: Iterable[Claim]) -> str:
     """Returns a clause with the main cause of each claim, each once. It is empty if all claims are decided."""
     mains = [_main(claim.causes) for claim in claims if claim.causes]
-    return joined_list(list(dict.fromkeys(clause(cause) for cause in mains)))
+    few: dict[str, list[int]] = {}
+    for cause in mains:
+        if isinstance(cause, TooFew | FewerThanPlanned):
+            few.setdefault(cause.counted, []).append(cause.n)
+    others = [clause(cause) for cause in mains if not isinstance(cause, TooFew | FewerThanPlanned)]
+    return joined_list(list(dict.fromkeys([*(_too_few(numbers, counted) for counted, numbers in few.items()), *others])))
+
+
+def _too_few(numbers: Sequence[int], counted: str) -> str:
+    """Returns the clause for one claim or several that lack `counted`, of which they have these numbers."""
+    least, most = min(numbers), max(numbers)
+    words = count_text(most, counted) if least == most else f"{number(least)} to {count_text(most, counted)}"
+    return f"{words} {'is' if most == 1 else 'are'} too few for a verdict"
 
 
 def has_too_few(claim: Claim, counted: str) -> bool:
@@ -51,7 +63,7 @@ def clause(cause: Cause) -> str:  # noqa: C901, PLR0911, PLR0912 - one clause a 
     """Returns a cause as a clause that ends a sentence with "because"."""
     match cause:
         case TooFew() | FewerThanPlanned():
-            return f"{count_text(cause.n, cause.counted)} {'is' if cause.n == 1 else 'are'} fewer than a verdict needs"
+            return _too_few([cause.n], cause.counted)
         case NoInterval():
             return f"{count_text(cause.n, cause.counted)} {'gives' if cause.n == 1 else 'give'} no interval"
         case ControlFailed() | ControlUndecided():

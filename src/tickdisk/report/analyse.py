@@ -1,0 +1,111 @@
+"""Analyses an archive again: makes notebooks, documents and page from its raw lives, and compares what they state with the archive."""
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isclose
+from pathlib import Path
+
+from tickdisk import compare
+from tickdisk.experiment import STUDIES
+from tickdisk.foundation.errors import TickdiskError
+from tickdisk.report.page import write_page
+from tickdisk.report.publish import LIMITS, RESULTS, collect, set_paper
+from tickdisk.studies.statement import Fact, read_claims, read_facts
+
+_PROJECT = ("notebooks", "data", "workflow/paper", "CITATION.cff")
+"""Parts of the project that the analysis reads beside the results."""
+_TEMPLATES = Path("workflow/paper")
+_TOLERANCE = 1e-12
+_ARCHIVED = "archived"
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """The outcome of an analysis."""
+
+    studies: tuple[str, ...]
+    facts: int
+    claims: int
+    other: tuple[str, ...]
+    """Names of the facts and claims that are not those of the archive, to a relative difference of 1e-12."""
+
+
+def analyse(archive: Path, folder: Path, project: Path) -> Iterator[str | Analysed]:
+    """Analyses the lives of an archive in a new folder. Yields the name of each study that is done, and the outcome at the end.
+
+    It needs neither root nor a server. `project` is the folder of the sources. Raises TickdiskError if the archive has no results,
+    or if a notebook cannot be rendered.
+    """
+    _unpack(archive, folder)
+    for part in _PROJECT:
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        source = project / part
+        shutil.copytree(source, folder / part) if source.is_dir() else shutil.copy2(source, folder / part)
+    with contextlib.chdir(folder):
+        studies = sorted(path.parent.name for path in RESULTS.glob("notebooks/*/facts.json"))
+        shutil.move(RESULTS / "notebooks", _ARCHIVED)
+        archived = Path(_ARCHIVED)
+        for study in studies:
+            _render(study)
+            yield study
+        folders = [RESULTS / "notebooks" / study for study in studies]
+        collect(folders, RESULTS)
+        compare.compare_with_reference(RESULTS, RESULTS / "comparison.json")
+        for document in LIMITS:
+            set_paper(_TEMPLATES / f"{document}.typ", RESULTS / f"{document}.pdf")
+        write_page(_TEMPLATES / "page.html.j2", RESULTS, RESULTS / "index.html")
+        facts, claims = 0, 0
+        other: list[str] = []
+        for study in studies:
+            own_facts, own_claims = read_facts(RESULTS / "notebooks" / study), read_claims(RESULTS / "notebooks" / study)
+            old_facts, old_claims = read_facts(archived / study), read_claims(archived / study)
+            facts, claims = facts + len(own_facts), claims + len(own_claims)
+            other += [name for name in own_facts.keys() | old_facts.keys() if not _same(own_facts.get(name), old_facts.get(name))]
+            other += [name for name in own_claims.keys() | old_claims.keys() if own_claims.get(name) != old_claims.get(name)]
+    yield Analysed(tuple(studies), facts, claims, tuple(sorted(other)))
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Writes the folder `results` of an archive into a new folder."""
+    folder.mkdir(parents=True)
+    try:
+        with tarfile.open(archive) as files:
+            for member in files:
+                parts = Path(member.name).parts
+                if len(parts) > 1 and parts[1] == RESULTS.name:
+                    member.name = str(Path(*parts[1:]))
+                    files.extract(member, folder, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise TickdiskError(f"{archive} cannot be read: {error}; take an archive of `make artifact`") from error
+    if not (folder / RESULTS / "plan.json").exists():
+        raise TickdiskError(f"{archive} has no results/plan.json; take an archive of `make artifact`")
+
+
+def _render(study: str) -> None:
+    """Renders a notebook in the current folder, as the workflow does it."""
+    target = RESULTS / "notebooks" / study
+    target.mkdir(parents=True)
+    notebook, page = target.with_suffix(".ipynb"), target.with_suffix(".html").name
+    given = [word for name, value in STUDIES[study].parameters.items() for word in ("-p", name, str(value))]
+    run = ["papermill", f"notebooks/{study}.ipynb", notebook, "--no-progress-bar", "--kernel", "python3", *given]
+    _call([*run, "-p", "output", target], study)
+    _call(["jupyter", "nbconvert", "--log-level", "WARN", "--to", "html", "--output", page, notebook], study)
+
+
+def _call(words: list[str | Path], study: str) -> None:
+    program = str(Path(sys.executable).with_name(str(words[0])))
+    done = subprocess.run([program, *map(str, words[1:])], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        last = (done.stderr.strip() or "no message").splitlines()[-1]
+        raise TickdiskError(f"notebooks/{study}.ipynb could not be rendered: {last}")
+
+
+def _same(one: Fact | None, other: Fact | None) -> bool:
+    if one is None or other is None or one.value is None or other.value is None:
+        return one == other
+    return isclose(one.value, other.value, rel_tol=_TOLERANCE) and (one.n, one.unit) == (other.n, other.unit)

@@ -1,0 +1,129 @@
+"""The first screen of the page: the answer in one sentence, three numbers, and a picture of the latencies that are good enough."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+from typing import Literal
+
+from tickdisk.compare import Reference
+from tickdisk.foundation import record
+from tickdisk.foundation.numbers import number
+from tickdisk.project import KeptPlan
+from tickdisk.report.answers import Answers, Asked, SizingRow, answer
+from tickdisk.report.evidence import Evidence
+from tickdisk.server import SERVERS
+from tickdisk.studies.statement import read_claims, read_facts
+
+REFERENCE = Path("data/reference/paper")
+_PLAY = "switchback"
+
+Kind = Literal["good", "open", "suffers"]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a bar, with its place as percentages of the width of the picture."""
+
+    kind: Kind
+    left: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A metric on a server: the latencies at which it is good, not decided, and longer."""
+
+    label: str
+    words: str
+    segments: Sequence[Segment]
+
+
+@dataclass(frozen=True)
+class Front:
+    """The first screen, from one run."""
+
+    sentence: str
+    numbers: Sequence[tuple[str, str]]
+    """Up to three values, each with the words for it."""
+    ticks: Sequence[tuple[str, float]]
+    """Labels of the axis of the picture, each with its place as a percentage of the width."""
+    bars: Sequence[Bar]
+    origin: str
+    """The run that this comes from, in words."""
+    is_decided: bool
+
+
+def front(answers: Answers, evidence: Evidence, asked: Asked, origin: str) -> Front:
+    """Returns the first screen of a run. `origin` names the run in words."""
+    doses = latencies(evidence, _PLAY)
+    return Front(
+        sentence=answers.headline,
+        numbers=list(_numbers(evidence, asked)),
+        ticks=[(f"{number(dose)} ms", _place(dose, doses)) for dose in doses],
+        bars=[_bar(row, doses) for row in answers.sizing if row.study == _PLAY] if len(doses) > 1 else [],
+        origin=origin,
+        is_decided=any(row.is_decided for row in answers.sizing),
+    )
+
+
+def reference_front(folder: Path = REFERENCE) -> Front | None:
+    """Returns the first screen of our reference run, or None if the project keeps none."""
+    if not (folder / "plan.json").exists():
+        return None
+    plan, facts = record.read(KeptPlan, folder / "plan.json"), read_facts(folder)
+    evidence = Evidence(facts, read_claims(folder), {name.partition(".")[0]: {} for name in facts}, {})
+    asked, about = Asked.of(plan), record.read(Reference, folder / "about.json")
+    title, margin = SERVERS[plan.config.server].title, plan.config.decision.margin
+    answers = answer(evidence, asked, title, {}, margin, {})
+    return front(answers, evidence, asked, f"our run at {about.scale} scale of {about.date}")
+
+
+def latencies(evidence: Evidence, study: str) -> list[float]:
+    """Returns the latencies in ms of the arms of a study, each once and in order."""
+    found = {fact.value for name, fact in evidence.facts.items() if name.startswith(f"{study}.latency.")}
+    return sorted(float(value) for value in found if value)
+
+
+def _numbers(evidence: Evidence, asked: Asked) -> list[tuple[str, str]]:
+    slow, baseline = ("" if arm is None else arm.arm for arm in (asked.slow, asked.baseline))
+    latency, fast = (_short(evidence, f"{_PLAY}.latency.{arm}") for arm in (slow, baseline))
+    against = f"at {latency} of storage latency, compared with {fast}"
+    candidates = (
+        (f"{_PLAY}.{asked.ticks}_ratio.{slow}", " times", f"as long is the longest gap between two ticks {against}"),
+        (f"{_PLAY}.{asked.action}_mean_ratio.{slow}", " times", f"as long takes a {asked.action} {against}"),
+        (
+            f"operations.{asked.server}.per_ms.gap_max.all",
+            " ms",
+            "are added to the longest gap by each ms of latency, because a save waits for many requests one after another",
+        ),
+    )
+    facts = ((evidence.facts.get(name), unit, words) for name, unit, words in candidates)
+    return [(number(fact.value) + unit, words) for fact, unit, words in facts if fact is not None and fact.value is not None]
+
+
+def _short(evidence: Evidence, name: str) -> str:
+    return evidence.short(name) if name in evidence.facts else "the baseline"
+
+
+def _bar(row: SizingRow, doses: Sequence[float]) -> Bar:
+    least, most = doses[0], doses[-1]
+    good, suffers = row.good_up_to_ms, row.suffers_from_ms
+    first, last = least if good is None else good, most if suffers is None else suffers
+    parts: list[tuple[Kind, float, float]] = [("good", least, first), ("open", first, last), ("suffers", last, most)]
+    # A metric that suffers from the slowest latency that was tried still has a mark there.
+    segments = [Segment(kind, _place(begin, doses), _place(end, doses) - _place(begin, doses)) for kind, begin, end in parts]
+    shown = [
+        Segment(each.kind, min(each.left, 97.0), max(each.width, 3.0))
+        for each, is_there in zip(segments, (good is not None, first < last, suffers is not None), strict=True)
+        if is_there
+    ]
+    words = f"good up to {row.good_up_to}, suffers from {row.suffers_from}" if row.is_decided else "not decided"
+    players = "" if row.players is None else f", {row.players} players"
+    return Bar(f"{row.server}{players}: {row.metric}", words, shown or [Segment("open", 0.0, 100.0)])
+
+
+def _place(latency_ms: float, doses: Sequence[float]) -> float:
+    """Returns the place of a latency on a logarithmic axis as a percentage of its width."""
+    low, high = log(doses[0]), log(doses[-1])
+    return round(100 * (log(min(max(latency_ms, doses[0]), doses[-1])) - low) / (high - low), 2)
