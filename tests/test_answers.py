@@ -270,5 +270,7 @@ def test_the_abstract_has_the_mechanism_if_it_is_shown(low: float | None, is_tol
     own.fact("per_ms.gap_max.all", 53.9, "ms per ms", interval=ends, source="lives")
     own.fact("waited.saving.all", 42.9, "requests", source="captured lives")
     found = answered(replace(evidence, facts={**evidence.facts, **own.facts}))
-    told = "Each ms of latency adds 53.9 ms to the longest gap, because a tick in which the server saves waits for 42.9 requests one"
+    told = (
+        "Each ms of latency adds 53.9 ms to the longest gap, because a tick in which the server saves waits for 42.9 requests one"
+    )
     assert (told in found.brief) == is_told

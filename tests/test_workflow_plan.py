@@ -115,7 +115,15 @@ def test_measured_data_come_back(folder: Path) -> None:
 
 
 def test_what_is_stated_and_set_comes_back(folder: Path) -> None:
-    for product in (*STATED, "comparison.json", "paper.pdf", "companion.pdf", "index.html", "checked.json", "ro-crate-metadata.json"):
+    for product in (
+        *STATED,
+        "comparison.json",
+        "paper.pdf",
+        "companion.pdf",
+        "index.html",
+        "checked.json",
+        "ro-crate-metadata.json",
+    ):
         (folder / "results" / product).unlink()
     jobs = planned(folder)
     assert {rule: jobs[rule] for rule in jobs} == dict.fromkeys((*PAGES, "all"), 1) | {"paper": 2}

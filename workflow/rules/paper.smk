@@ -59,10 +59,10 @@ rule paper:
         citation="CITATION.cff",
     output:
         "results/{document}.pdf",
-    wildcard_constraints:
-        document="paper|companion",
     log:
         "results/logs/{document}.log",
+    wildcard_constraints:
+        document="paper|companion",
     params:
         template=[file_digest(part) for part in [*PAPER_SOURCES, Path("CITATION.cff")]],
         asked=PROJECT.asked_digest("paper"),

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
@@ -21,6 +21,8 @@ _PROJECT = ("notebooks", "data", "workflow/paper", "CITATION.cff")
 """Parts of the project that the analysis reads beside the results."""
 _TEMPLATES = Path("workflow/paper")
 _TOLERANCE = 1e-12
+_EMPTY_URLS = ("mathjax_url", "require_js_url", "jupyter_widgets_base_url", "mermaid_js_url")
+_TO_HTML = ("jupyter", "nbconvert", "--log-level", "WARN", "--to", "html", *(f"--HTMLExporter.{name}=" for name in _EMPTY_URLS))
 _ARCHIVED = "archived"
 
 
@@ -94,10 +96,10 @@ def _render(study: str) -> None:
     given = [word for name, value in STUDIES[study].parameters.items() for word in ("-p", name, str(value))]
     run = ["papermill", f"notebooks/{study}.ipynb", notebook, "--no-progress-bar", "--kernel", "python3", *given]
     _call([*run, "-p", "output", target], study)
-    _call(["jupyter", "nbconvert", "--log-level", "WARN", "--to", "html", "--output", page, notebook], study)
+    _call([*_TO_HTML, "--output", page, notebook], study)
 
 
-def _call(words: list[str | Path], study: str) -> None:
+def _call(words: Sequence[str | Path], study: str) -> None:
     program = str(Path(sys.executable).with_name(str(words[0])))
     done = subprocess.run([program, *map(str, words[1:])], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode != 0:

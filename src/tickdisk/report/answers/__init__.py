@@ -10,4 +10,15 @@ from tickdisk.report.answers.dose import SizingRow
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
 from tickdisk.report.answers.questions import ANSWERS, QUESTIONS, Answers, answer
 
-__all__ = ["ANSWERS", "QUESTIONS", "Answers", "Asked", "Effect", "ServerResult", "SizingRow", "answer", "effects_of_disk", "sentences"]
+__all__ = [
+    "ANSWERS",
+    "QUESTIONS",
+    "Answers",
+    "Asked",
+    "Effect",
+    "ServerResult",
+    "SizingRow",
+    "answer",
+    "effects_of_disk",
+    "sentences",
+]
