@@ -1,9 +1,9 @@
 # ruff: noqa: INP001
 """`make artifact`: writes one archive with which the paper can be computed again without a network; standard library only.
 
-The archive has the sources at a commit, the results of the run in `results/` with its raw lives, and every package that the set-up
-downloads: wheels, crates, Go modules and Maven libraries. Debian packages are named with their versions. Beside them lie licences,
-checksums, and the time of each step. The file `offline.sh` sets the variables with which the set-up uses these packages.
+The archive has the sources at a commit, the results of the run in `results/` with its raw lives, and every package that the
+set-up downloads: wheels, crates, Go modules and Maven libraries. Debian packages are named with their versions. Beside them lie
+licences, checksums, and the time of each step. The file `offline.sh` sets the variables with which the set-up uses these packages.
 """
 
 import hashlib
@@ -174,7 +174,7 @@ def main() -> int:
     archive, partial = WHERE / f"{folder.name}.tar.gz", WHERE / f".{folder.name}.partial"
     with tarfile.open(partial, "w:gz", compresslevel=6) as files:
         files.add(folder, folder.name)
-    os.replace(partial, archive)
+    partial.replace(archive)
     print(f"make artifact: {archive.relative_to(ROOT)} is whole, {archive.stat().st_size / 1e6:,.0f} MB")
     return 0
 

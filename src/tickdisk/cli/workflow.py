@@ -323,10 +323,10 @@ def publish(
     left_out: _LeftOut = None,
     failed: Annotated[list[str] | None, typer.Option(help="A study that is missing because a step failed.")] = None,
 ) -> None:
-    """Makes the paper, its companion and the page of an unfinished run from the notebooks that finished. Both say what is missing.
+    """Makes paper, companion and page of an unfinished run from the notebooks that finished. They say what is missing.
 
-    It works in the folder results: it collects the facts, compares them with the reference, and writes paper.pdf, companion.pdf and
-    index.html.
+    It works in the folder results: it collects the facts, compares them with the reference, and writes paper.pdf, companion.pdf
+    and index.html.
     """
     from tickdisk import compare, report
 

@@ -1,8 +1,8 @@
 """Makes the paper and the page from the facts and claims of all studies.
 
 `collect` merges the files of the studies and writes answers to the questions of the paper. `set_paper` then makes the PDFs of
-`LIMITS`, `write_page` the page, and `check_results` checks that nothing is missing. `price_list` and `sizing_list` make tables for
-operators of our kept runs.
+`LIMITS`, `write_page` the page, and `check_results` checks that nothing is missing. `price_list` and `sizing_list` make tables
+for operators of our kept runs.
 """
 
 from tickdisk.report.page import write_page

@@ -1,4 +1,4 @@
-"""Analyses an archive again: makes notebooks, documents and page from its raw lives, and compares what they state with the archive."""
+"""Makes notebooks, documents and page again from the raw lives of an archive, and compares what they state with it."""
 
 import contextlib
 import shutil
@@ -40,8 +40,8 @@ class Analysed:
 def analyse(archive: Path, folder: Path, project: Path) -> Iterator[str | Analysed]:
     """Analyses the lives of an archive in a new folder. Yields the name of each study that is done, and the outcome at the end.
 
-    It needs neither root nor a server. `project` is the folder of the sources. Raises TickdiskError if the archive has no results,
-    or if a notebook cannot be rendered.
+    It needs neither root nor a server. `project` is the folder of the sources. Raises TickdiskError if the archive has no
+    results, or if a notebook cannot be rendered.
     """
     _unpack(archive, folder)
     for part in _PROJECT:
@@ -94,7 +94,15 @@ def _render(study: str) -> None:
     target.mkdir(parents=True)
     notebook, page = target.with_suffix(".ipynb"), target.with_suffix(".html").name
     given = [word for name, value in STUDIES[study].parameters.items() for word in ("-p", name, str(value))]
-    run = ["papermill", f"notebooks/{study}.ipynb", notebook, "--no-progress-bar", "--kernel", "python3", *given]
+    run: list[str | Path] = [
+        "papermill",
+        f"notebooks/{study}.ipynb",
+        notebook,
+        "--no-progress-bar",
+        "--kernel",
+        "python3",
+        *given,
+    ]
     _call([*run, "-p", "output", target], study)
     _call([*_TO_HTML, "--output", page, notebook], study)
 

@@ -1,4 +1,4 @@
-"""The first screen of the page: the answer in one sentence, three numbers, and a picture of the latencies that are good enough."""
+"""The first screen of the page: the answer in a sentence, three numbers, and a picture of the latencies that are good enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

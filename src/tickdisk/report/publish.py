@@ -73,7 +73,7 @@ def collect(folders: Sequence[Path], results: Path = RESULTS, *, missing: Mappin
 
 
 def set_paper(template: Path, output: Path) -> None:
-    """Sets the paper or its companion as a PDF from the merged results and the figures. Only the fonts that come with typst are used.
+    """Sets the paper or its companion as a PDF from the merged results and the figures, with the fonts that come with typst.
 
     The template reads files relative to the current folder, which must be the project's, and is given the names of the authors.
     Raises TickdiskError if CITATION.cff does not name them, or if typst cannot set the paper, for example because no study states
@@ -186,7 +186,7 @@ def check_results(output: Path) -> list[str]:
     lines = [f"{claim.verdict:{width}}  n={claim.n:<3} {claim.statement}" for claim in evidence.claims.values()]
     return [
         *lines,
-        f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, paper, companion and page",
+        f"whole: {len(notebooks)} notebooks, {len(evidence.facts)} facts, {len(evidence.claims)} claims, documents and page",
     ]
 
 

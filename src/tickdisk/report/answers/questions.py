@@ -225,8 +225,8 @@ def _mechanism(context: Context) -> str:
     if slope is None or waited is None or (slope.low or 0.0) <= 0 or not waited.value:
         return ""
     return (
-        f"Each ms of latency adds {number(slope.value)} ms to the longest gap, because a tick in which the server saves waits for "
-        f"{waited.short} one after another."
+        f"Each ms of latency adds {number(slope.value)} ms to the longest gap, because a tick in which the server saves waits "
+        f"for {waited.short} one after another."
     )
 
 
