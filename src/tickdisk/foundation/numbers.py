@@ -10,6 +10,8 @@ _DIGITS = 3
 """Number of significant digits. Digits before the point are never cut."""
 _TINY = Decimal("1e-6")
 """Limit below which a number is written with a power of ten."""
+_MOST_DECIMALS = 6
+"""Largest number of decimals of a value with an interval. A shorter interval is written with three digits."""
 _LEAST_P = 0.001
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -45,12 +47,37 @@ def interval(low: float | None, high: float | None) -> str:
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:
     """Writes a value and its interval, or "not estimable" for a value of None or NaN. Without both ends, the value stands alone.
 
-    >>> with_interval(1.0, 0.9154, 1.0916), with_interval(7.25, None, None)
-    ('1.00 [0.915, 1.10]', '7.25')
+    All three numbers have as many decimals as the interval supports: two digits of half its length, but no more than three
+    digits of its end that is closer to 0. The ends are rounded outwards.
+
+    >>> with_interval(1.0, 0.9154, 1.0916), with_interval(-0.00792, -0.236, 0.2197), with_interval(7.25, None, None)
+    ('1.000 [0.915, 1.092]', '-0.01 [-0.24, 0.22]', '7.25')
     """
     if value is None or value != value or (_unknown(low) and _unknown(high)):  # noqa: PLR0124 - NaN
         return number(value)
-    return f"{number(value, trailing_zeros=True)} {interval(low, high)}"
+    decimals = _decimals(low, high)
+    if decimals is None:
+        return f"{number(value, trailing_zeros=True)} {interval(low, high)}"
+    ends = (_fixed(low, decimals, ROUND_FLOOR), _fixed(high, decimals, ROUND_CEILING))
+    return f"{_fixed(value, decimals, ROUND_HALF_EVEN)} [{', '.join(ends)}]"
+
+
+def _decimals(low: float | None, high: float | None) -> int | None:
+    """Returns the number of decimals that an interval supports, or None if it has no length or a length that is not known."""
+    if low is None or high is None or not (isfinite(low) and isfinite(high)) or high <= low:
+        return None
+    half = Decimal(f"{(high - low) / 2:.12g}")
+    closer = Decimal(f"{max(abs(low), abs(high)) if low < 0 < high else min(abs(low), abs(high)):.12g}")
+    decimals = 1 - half.adjusted()
+    if closer:
+        decimals = min(decimals, _DIGITS - 1 - closer.adjusted())
+    return max(0, decimals) if decimals <= _MOST_DECIMALS else None
+
+
+def _fixed(value: float, decimals: int, rounding: str) -> str:
+    # As in `_written`, the error of a binary fraction is not rounded outwards.
+    text = f"{Decimal(f'{value:.12g}').quantize(Decimal(1).scaleb(-decimals), rounding):,f}"
+    return "0" if not text.strip("-0.") else text
 
 
 def percent(share: float | None) -> str:

@@ -33,6 +33,8 @@ Figures = dict[str, str | None]
 """The content of figures.json of a study: by name, the reason why a figure was not drawn, or None for one that was drawn."""
 _SYMBOLS = {"us": "µs"}
 """Units that a person reads in another spelling than the one in files."""
+_SHORT_TIMES = ((1e-3, 1e6, "ns"), (1e-2, 1e3, "µs"))
+"""For times whose value and interval are below a limit in ms: the limit, and the factor and the unit in which they are read."""
 _NAME = re.compile(r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$")
 
 
@@ -121,10 +123,12 @@ def _number(value: float | None) -> float | int | None:
 
 
 def _written(value: float | None, unit: str, low: float | None = None, high: float | None = None) -> str:
-    """Returns a number with its interval and its unit. A share is written in %."""
-    if unit == "share":
-        value, low, high = (None if part is None else 100 * part for part in (value, low, high))
-    symbol = "%" if unit == "share" else _SYMBOLS.get(unit, unit)
+    """Returns a number with its interval and its unit. A share is written in %, and a very short time in µs or ns."""
+    factor, symbol = (100, "%") if unit == "share" else (1, _SYMBOLS.get(unit, unit))
+    if unit == "ms":
+        longest = max(abs(part) for part in (value, low, high, 0.0) if part is not None)
+        factor, symbol = next(((by, word) for limit, by, word in _SHORT_TIMES if 0 < longest < limit), (1, unit))
+    value, low, high = (None if part is None else factor * part for part in (value, low, high))
     text = numbers.with_interval(value, low, high)
     return text if value is None or symbol in ("", "ratio") else f"{text} {symbol}"
 

@@ -24,8 +24,10 @@ class ServerAnswer(Record):
 
     server: str
     """The name of the server."""
+    answer: str
+    """The worst answer of any metric, in words."""
     text: str
-    """The worst answer of any metric, with the metrics that have it unless all of them do."""
+    """The same, with the metrics that have it unless all of them do."""
 
 
 class ClassRow(Record):
@@ -60,21 +62,20 @@ def class_rows(evidence: Evidence, classes: Mapping[str, SizingClass], servers: 
             read_ms=one.read_latency_ns / 1e6,
             write_ms=one.write_latency_ns / 1e6,
             flush_ms=one.flush_latency_ns / 1e6,
-            servers=tuple(
-                ServerAnswer(server=title, text=text) for key, title in servers.items() if (text := _text(evidence, key, name))
-            ),
+            servers=tuple(found for key, title in servers.items() if (found := _answer(evidence, key, title, name)) is not None),
         )
         for name, one in sorted(classes.items(), key=lambda item: sum(item[1].latencies_ns))
     ]
 
 
-def _text(evidence: Evidence, server: str, name: str) -> str:
-    """Returns the worst answer about a class on a server in words, or an empty text if there is none."""
+def _answer(evidence: Evidence, server: str, title: str, name: str) -> ServerAnswer | None:
+    """Returns the worst answer about a class on a server, which is called `title` in prose, or None if there is none."""
     titles = {metric.removeprefix(f"{PLAY}."): title for metric, title in METRICS.items() if metric.startswith(f"{PLAY}.")}
     facts = {metric: evidence.facts.get(f"operations.{server}.class_answer.{metric}.{name}") for metric in titles}
     answers = {metric: fact.text for metric, fact in facts.items() if fact is not None}
     for answer, words in _WORDS.items():
         own = [titles[metric] for metric, found in answers.items() if found == answer]
         if own:
-            return words if len(own) == len(answers) else f"{words}: {joined_list(own)}"
-    return ""
+            text = words if len(own) == len(answers) else f"{words}: {joined_list(own)}"
+            return ServerAnswer(server=title, answer=words, text=text)
+    return None

@@ -40,9 +40,9 @@ class SizingRow(Record):
     metric: str
     """The metric of ticks or of actions."""
     good_up_to: str
-    """The highest latency at which the metric is shown to be as good as at the baseline, as the paper shows it."""
+    """The highest latency at which the metric is shown to be as good as at the baseline, with two digits."""
     suffers_from: str
-    """The lowest latency from which the metric is shown to be worse, as the paper shows it."""
+    """The lowest latency from which the metric is shown to be worse, with two digits."""
     disk: str
     """The slowest class of disks that is shown to be good enough, if all faster classes are, too. It follows from the effects of
     reads, writes and flushes, and is known only where these were measured apart."""
@@ -93,8 +93,8 @@ def _row(evidence: Evidence, server: str, key: str, prefix: str, name: str, titl
         study=study,
         players=None if players is None or players.value is None else int(players.value),
         metric=title,
-        good_up_to=nothing if good is None else f"{number(good)} ms",
-        suffers_from=nothing if hurts is None else f"{number(hurts)} ms",
+        good_up_to=nothing if good is None else _latency(good),
+        suffers_from=nothing if hurts is None else _latency(hurts),
         disk=disk,
         baseline=evidence.short(f"{name}_baseline"),
         effect=effect,
@@ -104,6 +104,11 @@ def _row(evidence: Evidence, server: str, key: str, prefix: str, name: str, titl
         suffers_from_ms=hurts,
         is_decided=is_decided,
     )
+
+
+def _latency(latency_ms: float) -> str:
+    """Writes a latency that a device realised with two digits, because the third one says nothing to somebody who buys a disk."""
+    return f"{number(float(f'{latency_ms:.2g}'))} ms"
 
 
 def _per_player(evidence: Evidence, prefix: str) -> str:

@@ -408,7 +408,7 @@ def answer(
     servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
         headline=_headline(context),
-        brief=_joined(_effects(context), _mechanism(context), sentence_of_bounds(evidence, context.sizing, margin)),
+        brief=_joined(_headline(context), _mechanism(context), sentence_of_bounds(evidence, context.sizing, margin)),
         advice=advice,
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
         sizing=(*context.sizing, *rows),

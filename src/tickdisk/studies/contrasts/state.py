@@ -71,6 +71,7 @@ def _state_effects(statement: Statement, effects: Contrasts) -> None:
             note=f"{effects.metrics[metric]}: {arm} over {reference}, geometric mean, {level}",
         )
     for metric, title in effects.metrics.items():
+        _state_added(statement, effects, metric, title)
         rows = effects.table[(effects.table["arm"] == effects.baseline) & (effects.table[metric] > 0)]
         of_lives = np.log(rows.groupby("life")[metric].mean())
         mean = stats.contrast(of_lives.to_numpy(float), margin=effects.margin, alpha=effects.plan.alpha)
@@ -80,6 +81,17 @@ def _state_effects(statement: Statement, effects: Contrasts) -> None:
         note = f"{title}: the A/A control would have found it with 80 % power (unadjusted level)"
         name = f"{fact_name(metric)}_detectable_ratio"
         statement.fact(name, controls.detectable, "ratio", n=controls.null.n, source=source, note=note)
+
+
+def _state_added(statement: Statement, effects: Contrasts, metric: str, title: str) -> None:
+    """States in ms what each arm adds to a metric: the mean over lives of its difference to the mean of both baselines."""
+    values = effects.table.pivot_table(index="life", columns="arm", values=metric)
+    both = values.reindex(columns=[effects.baseline, effects.roles.null]).mean(axis=1)
+    for arm in (arm for arm in effects.arms if arm != effects.roles.null):
+        added = stats.over_lives(values[arm] - both if arm in values else [], effects.plan.alpha)
+        note = f"{title}: {arm} less the mean of {effects.baseline} and {effects.roles.null}, mean over lives"
+        name, ends = f"{fact_name(metric)}_added.{arm}", (added.low, added.high)
+        statement.fact(name, added.value, "ms", interval=ends, n=added.n, source="epochs of a life, t interval", note=note)
 
 
 def _state_lives(statement: Statement, effects: Contrasts) -> None:
