@@ -142,6 +142,7 @@ def evidence_of(
     checkpoint.fact("half_tick.updates_per_tick", 64000, "updates", source="published")
     checkpoint.fact("half_tick.copy_on_update", 11.2, "ms", source="simulation")
     checkpoint.fact("half_tick.eager", 17.0, "ms", source="simulation")
+    store.fact("game.usual.state", 40.0, "MB", source="plan")
     store.fact("game.usual.copy_on_update.added", 0.2, "ms", n=8, source="lives")
     store.word("game.usual.advice", "Copy-on-Update", source="lives")
     switchback = _switchback(comparison, ratio, good=good, hurts=hurts)

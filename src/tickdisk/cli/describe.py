@@ -2,7 +2,7 @@
 
 
 def describe() -> None:
-    """Prints docs/data.md, which describes every table and JSON file with the unit of every column and key."""
+    """Prints docs/columns.md, which describes every table and JSON file with the unit of every column and key."""
     from tickdisk.describe import document
 
     print(document(), end="")

@@ -13,7 +13,7 @@ from tickdisk.compare.comparison import ComparedClaim, Comparison, compare
 from tickdisk.compare.side import load
 from tickdisk.compare.words import summary
 from tickdisk.config import Config
-from tickdisk.experiment import STUDIES
+from tickdisk.experiment import OTHER_SERVERS, STUDIES
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_text
 from tickdisk.foundation.numbers import joined_list
@@ -84,8 +84,8 @@ class WithoutReference(Record):
 def write_reference(results: Path, references: Path = REFERENCES, kept: Path = KEPT, *, left_out: Collection[str] = ()) -> Path:
     """Keeps the facts, the claims and the plan of a run as the reference of its scale, and returns the folder.
 
-    A run of a study that runs alone is kept under the name of the study in the folder `kept`, with the study's main figure. If
-    the run names its disk, the name of the folder is STUDY-NAME.
+    The figure of the servers is kept beside them. A run of a study that runs alone is kept under the name of the study in the
+    folder `kept`, with the study's main figure. If the run names its disk, the name of the folder is STUDY-NAME.
     `left_out` names the studies that the plan leaves out. The file about.json has the day and the commit. Raises TickdiskError if
     the project has changes that are not committed, because then nobody could make the run again, if another study is missing
     because a step failed, or if the facts are of another scale than the plan.
@@ -115,6 +115,9 @@ def write_reference(results: Path, references: Path = REFERENCES, kept: Path = K
         write_text(folder / _FIGURE, drawn.read_text(encoding="utf-8"))
     else:
         write(folder / "plan.json", plan.kept())
+        drawn = results / "notebooks" / OTHER_SERVERS.name / "figures" / f"{OTHER_SERVERS.card.figure}.svg"
+        if drawn.exists():
+            write_text(folder / _FIGURE, drawn.read_text(encoding="utf-8"))
     made = datetime.now(UTC).date().isoformat()
     write(folder / _ABOUT, Reference(commit=_git("rev-parse", "HEAD"), date=made, scale=scale))
     return folder

@@ -29,7 +29,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class DescribedKey:
-    """One row of a table in docs/data.md, about a column of a Parquet table or a key of a JSON object."""
+    """One row of a table in docs/columns.md, about a column of a Parquet table or a key of a JSON object."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ class DescribedKey:
 
 @dataclass(frozen=True)
 class DescribedTable:
-    """One table in docs/data.md, about a Parquet table or one kind of JSON object. A column counts as a key."""
+    """One table in docs/columns.md, about a Parquet table or one kind of JSON object. A column counts as a key."""
 
     title: str
     """A sentence that says where these keys are found. It is empty for the columns of a table."""
@@ -77,7 +77,7 @@ class DescribedTable:
 
 @dataclass(frozen=True)
 class Entry:
-    """A part of docs/data.md with a heading of its own, about one file or an object that stands in several files."""
+    """A part of docs/columns.md with a heading of its own, about one file or an object that stands in several files."""
 
     name: str
     """The path of the file, with a word in capitals for each part that varies, or the name of the object."""
@@ -90,7 +90,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of docs/data.md: entries about related files, under one heading."""
+    """A section of docs/columns.md: entries about related files, under one heading."""
 
     title: str
     sentence: str
@@ -111,7 +111,7 @@ def unit_of(name: str) -> str:
 def table_entry(
     name: str, sentence: str, schema: pa.Schema, words: Mapping[str, str], units: Mapping[str, str] | None = None
 ) -> Entry:
-    """Returns the entry of docs/data.md about a Parquet table. `units` is for columns whose names do not end with their unit."""
+    """Returns the entry of docs/columns.md about a Parquet table. `units` is for columns whose names do not end with their unit."""
     return Entry(name, sentence, (DescribedTable("", keys_of_table(schema), words, units or {}),))
 
 

@@ -118,7 +118,7 @@ def elements_of_field(described: type[Any], name: str) -> type[Any]:
 
 
 def kind_of(hint: Any) -> str:
-    """Returns the JSON type of values with a Python type hint, in words for docs/data.md.
+    """Returns the JSON type of values with a Python type hint, in words for docs/columns.md.
 
     Examples
     --------

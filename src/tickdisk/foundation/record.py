@@ -20,7 +20,7 @@ _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of a field whose name does not end with it, for docs/data.md: `lines: Annotated[int, Unit("lines")]`."""
+    """The unit of a field whose name does not end with it, for docs/columns.md: `lines: Annotated[int, Unit("lines")]`."""
 
     name: str
 
@@ -28,7 +28,7 @@ class Unit:
 class Record(BaseModel):
     """A value whose fields have types and never change.
 
-    A key that is not a field is an error. The docstring of a field describes it in docs/data.md.
+    A key that is not a field is an error. The docstring of a field describes it in docs/columns.md.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)

@@ -10,13 +10,12 @@ from tickdisk.compare import Reference
 from tickdisk.foundation import record
 from tickdisk.foundation.numbers import number
 from tickdisk.project import KeptPlan
-from tickdisk.report.answers import Answers, Asked, SizingRow, answer
+from tickdisk.report.answers import METRICS, PLAY, Answers, Asked, SizingRow, answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.server import SERVERS
 from tickdisk.studies.statement import read_claims, read_facts
 
 REFERENCE = Path("data/reference/paper")
-_PLAY = "switchback"
 
 Kind = Literal["good", "open", "suffers"]
 
@@ -49,6 +48,9 @@ class Front:
     ticks: Sequence[tuple[str, float]]
     """Labels of the axis of the picture, each with its place as a percentage of the width."""
     bars: Sequence[Bar]
+    """The longest tick gap and the action of the confirmatory claims, on each server."""
+    sizing: Sequence[tuple[SizingRow, Bar | None]]
+    """All rows of the sizing table, each with its bar if several latencies were tried."""
     origin: str
     """The run that this comes from, in words."""
     is_decided: bool
@@ -56,14 +58,18 @@ class Front:
 
 def front(answers: Answers, evidence: Evidence, asked: Asked, origin: str) -> Front:
     """Returns the first screen of a run. `origin` names the run in words."""
-    doses = latencies(evidence, _PLAY)
+    doses = latencies(evidence, PLAY)
+    is_decided = any(row.is_decided for row in answers.sizing)
+    sizing = [(row, _bar(row, doses) if len(doses) > 1 else None) for row in answers.sizing]
+    shown = [METRICS.get(f"{PLAY}.{name}") for name in (asked.ticks, f"{asked.action}_mean")]
     return Front(
         sentence=answers.headline,
-        numbers=list(_numbers(evidence, asked)),
+        numbers=list(_numbers(evidence, asked)) if is_decided else [],
         ticks=[(f"{number(dose)} ms", _place(dose, doses)) for dose in doses],
-        bars=[_bar(row, doses) for row in answers.sizing if row.study == _PLAY] if len(doses) > 1 else [],
+        bars=[bar for row, bar in sizing if bar is not None and row.metric in shown],
+        sizing=sizing,
         origin=origin,
-        is_decided=any(row.is_decided for row in answers.sizing),
+        is_decided=is_decided,
     )
 
 
@@ -87,15 +93,15 @@ def latencies(evidence: Evidence, study: str) -> list[float]:
 
 def _numbers(evidence: Evidence, asked: Asked) -> list[tuple[str, str]]:
     slow, baseline = ("" if arm is None else arm.arm for arm in (asked.slow, asked.baseline))
-    latency, fast = (_short(evidence, f"{_PLAY}.latency.{arm}") for arm in (slow, baseline))
+    latency, fast = (_short(evidence, f"{PLAY}.latency.{arm}") for arm in (slow, baseline))
     against = f"at {latency} of storage latency, compared with {fast}"
     candidates = (
-        (f"{_PLAY}.{asked.ticks}_ratio.{slow}", " times", f"as long is the longest gap between two ticks {against}"),
-        (f"{_PLAY}.{asked.action}_mean_ratio.{slow}", " times", f"as long takes a {asked.action} {against}"),
+        (f"{PLAY}.{asked.ticks}_ratio.{slow}", " times as long", f"is the longest gap between two ticks {against}"),
+        (f"{PLAY}.{asked.action}_mean_ratio.{slow}", " times as long", f"is the mean {asked.action} {against}"),
         (
             f"operations.{asked.server}.per_ms.gap_max.all",
-            " ms",
-            "are added to the longest gap by each ms of latency, because a save waits for many requests one after another",
+            " ms longer",
+            "is the longest gap for each ms of latency, because a save waits for many requests one after another",
         ),
     )
     facts = ((evidence.facts.get(name), unit, words) for name, unit, words in candidates)
@@ -119,8 +125,7 @@ def _bar(row: SizingRow, doses: Sequence[float]) -> Bar:
         if is_there
     ]
     words = f"good up to {row.good_up_to}, suffers from {row.suffers_from}" if row.is_decided else "not decided"
-    players = "" if row.players is None else f", {row.players} players"
-    return Bar(f"{row.server}{players}: {row.metric}", words, shown or [Segment("open", 0.0, 100.0)])
+    return Bar(f"{row.server}: {row.metric}", words, shown or [Segment("open", 0.0, 100.0)])
 
 
 def _place(latency_ms: float, doses: Sequence[float]) -> float:

@@ -14,7 +14,7 @@ from tickdisk.foundation.files import write_text
 from tickdisk.foundation.numbers import joined_list, percent
 from tickdisk.manifest import has_run
 from tickdisk.project import read_plan
-from tickdisk.report.answers import ANSWERS, Answers, Asked
+from tickdisk.report.answers import ANSWERS, Answers, Asked, has_too_few
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.front import front, reference_front
 from tickdisk.studies.statement import Claim, singular, verdict_text
@@ -69,6 +69,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         style=(template.parent / _STYLE).read_text(encoding="utf-8"),
         scale=scale,
         is_smoke=scale == "smoke",
+        date=evidence.text("setup.date") if "setup.date" in evidence.facts else "",
         alone=plan.config.study,
         cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
@@ -109,7 +110,9 @@ class _Shown(Claim):
     experiment: str
     publication: str
     said: str
-    """The verdict in words, with the direction of a difference."""
+    """The verdict in words, with the direction of a difference, and with what it must be for a control."""
+    mark: str
+    """The class of the mark beside the verdict: a verdict, `as-it-must-be` or `too-few`."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +135,15 @@ def _claim(claim: Claim, evidence: Evidence) -> _Shown:
     here = "" if fact is None else fact.text
     if fact is not None and fact.unit in (claim.counted, singular(claim.counted)):
         here = f"{fact.short.removesuffix(' ' + fact.unit)} of {claim.n_text}"
-    publication = claim.source.partition(":")[0].partition(",")[0]
+    publication, said, mark = claim.source.partition(":")[0].partition(",")[0], verdict_text(claim), claim.verdict.replace(" ", "-")
+    if claim.verdict == "not valid" and has_too_few(claim, claim.counted):
+        said, mark = f"too few {claim.counted}", "too-few"
+    elif claim.must_be == claim.verdict:
+        said, mark = f"{said}, as it must be", "as-it-must-be"
+    elif claim.must_be:
+        said += f", but must be {claim.must_be}"
     return _Shown(
-        **dict(claim), here=here, experiment=claim.id.partition(".")[0], publication=publication, said=verdict_text(claim)
+        **dict(claim), here=here, experiment=claim.id.partition(".")[0], publication=publication, said=said, mark=mark
     )
 
 

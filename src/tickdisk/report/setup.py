@@ -1,6 +1,7 @@
 """States the facts about the set-up of a run: the machine, the programs, the design of the scale, and the load of the machine."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tickdisk.calibrate import Calibration, load_calibration
@@ -124,5 +125,8 @@ def _state_load(statement: Statement, plan: Plan, manifests: Sequence[Manifest])
         statement.fact(f"load.{name}", max(known, default=None), "%", n=len(known), source="manifests", note=note)
         limit = getattr(plan.config.limits, name)
         statement.fact(f"limit.{name}", 100 * limit, "%", source=_PLAN, note="a life with a higher share is replaced")
+    if lives:
+        last = datetime.fromtimestamp(max(life.attempts[-1].started_unix_s for life in lives), UTC)
+        statement.word("date", last.date().isoformat(), source="manifests", note="day of the last server life")
     seconds = sum(cell.seconds for cell in plan.cells)
     statement.fact("planned_minutes", seconds / 60, "min", source=_PLAN, note="planned time of all live cells")

@@ -169,6 +169,7 @@ class Conditions:
             counted="blocks",
             finding=finding,
             is_same=is_same,
+            must_be="equivalent" if name == self.arms.null else "different" if name == self.arms.positive.get(metric) else "",
         )
 
     def state_in_every_block(

@@ -41,7 +41,7 @@ class LifeTables:
 
     @cached_property
     def ticks(self) -> pd.DataFrame:
-        """One row per tick of the server, with its start and end in ns. docs/data.md describes the columns of all tables."""
+        """One row per tick of the server, with its start and end in ns. docs/columns.md describes the columns of all tables."""
         return self._read("ticks")
 
     @cached_property

@@ -5,6 +5,7 @@ A fact has a unit, an interval, n and a source. A claim has one verdict, and nam
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -29,6 +30,8 @@ UNDECIDED: tuple[AnyWord, ...] = ("inconclusive", "not valid")
 """The verdicts of a claim that is not decided, which has causes."""
 Direction = Literal["higher", "lower", ""]
 """The direction of a difference: whether the first condition of a comparison has the higher or the lower value."""
+MustBe = Literal["", "different", "equivalent"]
+"""The verdict that a control must have. It is empty for a claim that is no control."""
 Figures = dict[str, str | None]
 """The content of figures.json of a study: by name, the reason why a figure was not drawn, or None for one that was drawn."""
 _SYMBOLS = {"us": "µs"}
@@ -79,6 +82,8 @@ class Claim(record.Record):
     inconclusive or not valid."""
     direction: Direction = ""
     """The direction of a difference. It is empty for another verdict."""
+    must_be: MustBe = ""
+    """The verdict that a control must have, so that the experiment counts. It is empty for a claim that is no control."""
     study: Outcome
     """The outcome for a published finding: upheld, contradicted, open or not valid. It is empty for a claim of ours."""
     finding: HeldFinding | None = None
@@ -226,6 +231,7 @@ class Statement:
         finding: Finding | None = None,
         tested: str = "",
         is_same: bool = True,
+        must_be: MustBe = "",
     ) -> None:
         """States a claim that compares two conditions.
 
@@ -234,15 +240,15 @@ class Statement:
         and is empty if no single fact holds it. `facts` names further facts that the claim rests on. `n` things decided, and
         `counted` is the plural of the word for them. `finding` is None if the claim is not about a published finding. `tested`
         names the fact with the quantity that was published, if that is not the effect. The finding stays open if not `is_same`,
-        because this run measured under other conditions than the published ones. Raises TickdiskError if the verdict is not one
-        of a comparison, if it does not fit the causes, or if a fact is not stated.
+        because this run measured under other conditions than the published ones. `must_be` is the verdict that a control must
+        have. Raises TickdiskError if the verdict is not one of a comparison, if it does not fit the causes, or if a fact is not stated.
         """
         study, held = self._held(finding, verdict, tested or effect, None, "")
         # An adjusted test that asks the same question is the stricter one.
         is_open = finding is not None and verdict == "inconclusive" and not tested and finding.test in ("above", "equivalence")
         study = "open" if study and verdict != "not valid" and (is_open or not is_same) else study
         source, more = source if finding is None else finding.source, [*facts, *([tested] if tested else [])]
-        self._claim(name, "comparison", source, statement, verdict, study, evidence, causes, effect, more, n, counted, held)
+        self._claim(name, "comparison", source, statement, verdict, study, evidence, causes, effect, more, n, counted, held, must_be)
 
     def bound(
         self,
@@ -306,6 +312,7 @@ class Statement:
         n: int,
         counted: str,
         held: HeldFinding | None,
+        must_be: MustBe = "",
     ) -> None:
         full = [f"{self.name}.{fact}" for fact in dict.fromkeys([*([effect] if effect else []), *facts])]
         missing = [fact for fact in full if fact not in self.facts]
@@ -328,6 +335,7 @@ class Statement:
                 statement=statement,
                 verdict=verdict,
                 direction=self._direction(effect) if verdict == "different" else "",
+                must_be=must_be,
                 study=study,
                 finding=held,
                 evidence=evidence,
@@ -346,6 +354,29 @@ class Statement:
             return ""
         return "higher" if fact.value > (1 if fact.unit == "ratio" else 0) else "lower"
 
+    def outcome(self) -> str:
+        """Says in a few sentences what came out: the largest difference, the verdicts of all claims, and the controls."""
+        controls = [claim for claim in self.claims if claim.must_be]
+        others = [claim for claim in self.claims if not claim.must_be]
+        counts = Counter(claim.verdict for claim in others)
+        said = numbers.joined_list([f"{count} {'is' if count == 1 else 'are'} {word}" for word, count in counts.most_common()])
+        sentences = [f"Of {count_text(len(others), 'claims')}, {said}."] if others else []
+        if controls:
+            right = sum(claim.must_be == claim.verdict for claim in controls)
+            sentences.append(f"Of {count_text(len(controls), 'controls')}, {right} came out as {'it' if right == 1 else 'they'} must.")
+        largest = max(others, key=self._distance, default=None)
+        if largest is not None and self._distance(largest):
+            effect = self.facts[largest.effect].text
+            sentences.insert(0, f"The largest difference is in this claim: {largest.statement}, with a ratio of {effect}.")
+        return " ".join(sentences)
+
+    def _distance(self, claim: Claim) -> float:
+        """Returns how far the ratio of a claim is from 1 on a log scale, or 0 for a claim that shows no difference of a ratio."""
+        fact = self.facts.get(claim.effect)
+        if claim.verdict != "different" or fact is None or fact.unit != "ratio" or not fact.value or fact.value < 0:
+            return 0.0
+        return abs(math.log(fact.value))
+
     def verdicts(self) -> pd.DataFrame:
         """Returns a table for display with one row per claim, indexed by its statement.
 
@@ -358,7 +389,7 @@ class Statement:
         ]
         columns = ["claim", "source", "verdict", *_SHOWN, "n", "evidence"]
         table = pd.DataFrame(rows, columns=columns).set_index("claim")
-        return table if any(claim.study for claim in self.claims) else table.drop(columns=[*_SHOWN])
+        return table if any(claim.study for claim in self.claims) else table.drop(columns=["source", *_SHOWN])
 
     def save(self, folder: Path) -> None:
         """Writes facts.json and claims.json into a folder."""

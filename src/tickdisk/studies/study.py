@@ -66,6 +66,10 @@ class Study(Generic[Results]):
             return Markdown(f"No table: {error}")  # type: ignore[no-untyped-call]
         return table
 
+    def outcome(self) -> Markdown:
+        """Returns in one or two sentences what came out, as `Statement.outcome` does."""
+        return Markdown(f"**{self.statement.outcome()}**")  # type: ignore[no-untyped-call]
+
     def verdicts(self) -> pd.DataFrame:
         """Returns the claims with their verdicts, as `Statement.verdicts` does."""
         return self.statement.verdicts()

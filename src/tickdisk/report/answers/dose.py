@@ -190,6 +190,28 @@ def sentence_of_bounds(evidence: Evidence, rows: Sequence[SizingRow], margin: fl
     return f"{first}, {second}."
 
 
+def sentences_of_servers(rows: Sequence[SizingRow]) -> tuple[str, ...]:
+    """Returns one sentence for each server: the latencies up to which its metrics of steady play are good, and from which one
+    suffers.
+    """
+    servers = dict.fromkeys(row.server for row in rows if row.study == PLAY)
+    return tuple(_sentence_of_server(server, [row for row in rows if (row.server, row.study) == (server, PLAY)]) for server in servers)
+
+
+def _sentence_of_server(server: str, rows: Sequence[SizingRow]) -> str:
+    open_rows = [row for row in rows if row.good_up_to_ms is None and row.suffers_from_ms is None]
+    clauses = []
+    for bound, clause in (("good_up_to", "{metrics} {are} good up to {latency}"), ("suffers_from", "{metrics} {suffer} from {latency} on")):
+        latencies = {getattr(row, f"{bound}_ms"): getattr(row, bound) for row in rows}
+        for value in sorted(value for value in latencies if value is not None):
+            own = [row for row in rows if getattr(row, f"{bound}_ms") == value]
+            are, suffer = ("is", "suffers") if len(own) == 1 else ("are", "suffer")
+            clauses.append(clause.format(metrics=_metrics(own), are=are, suffer=suffer, latency=latencies[value]))
+    if open_rows:
+        clauses.append(f"nothing is decided about {_metrics(open_rows)}")
+    return f"On {server}, {joined_list(clauses)}."
+
+
 def sentence_of_burst(rows: Sequence[SizingRow]) -> str:
     """Returns one sentence about a burst of joins, for the metric that suffers from the lowest latency.
 

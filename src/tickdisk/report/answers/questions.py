@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.experiment import JOIN_BURST, Arm
-from tickdisk.foundation.numbers import number
+from tickdisk.foundation.numbers import number, percent
 from tickdisk.foundation.record import Record
 from tickdisk.project import SizingClass
 from tickdisk.report.answers.asked import Asked
@@ -18,6 +18,7 @@ from tickdisk.report.answers.dose import (
     sentence_of_burst,
     sentence_of_players,
     sentences_of_metrics,
+    sentences_of_servers,
     sizing,
 )
 from tickdisk.report.answers.effect import Effect, ServerResult, sentences
@@ -25,6 +26,7 @@ from tickdisk.report.answers.servers import other_servers
 from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
 from tickdisk.stats import AnyWord
+from tickdisk.studies.statement import count_text
 from tickdisk.studies.tiers import tier_name
 
 ANSWERS = "answers.json"
@@ -50,6 +52,8 @@ class Answers(Record):
     """The effects of storage latency, their mechanism, and the latency that is good enough, as the paper's abstract has them."""
     advice: str
     """The latency at which a disk is good enough, in one or two sentences."""
+    servers: tuple[str, ...] = ()
+    """The latencies at which the metrics of steady play are good and at which they suffer, in one sentence for each server."""
     answers: tuple[Answer, ...]
     """The questions of the paper, each with its answer."""
     sizing: tuple[SizingRow, ...]
@@ -147,12 +151,17 @@ def _device(context: Context) -> str:
         said.append(
             context.bound(
                 f"calibration.faithful_{name}",
-                kept=f"The emulated devices keep the bound on their {title} at all of the {judged} points judged.",
-                missed=f"The emulated devices keep the bound on their {title} at {held} of {judged} points only.",
+                kept=f"The emulated devices keep the bound on their {title} at {_all(judged)}.",
+                missed=f"The emulated devices keep the bound on their {title} at {held or 'none'} of {count_text(judged, 'points')}"
+                f"{' only' if held else ''}.",
                 otherwise=f"Whether the emulated devices keep the bound on their {title} could not be judged here.",
             )
         )
     return " ".join(said)
+
+
+def _all(judged: int) -> str:
+    return "the only point that was judged" if judged == 1 else f"all {judged} points that were judged"
 
 
 def _storage(context: Context) -> str:
@@ -182,7 +191,16 @@ def _effects(context: Context) -> str:
 
 
 def _headline(context: Context) -> str:
-    """Returns the answer to the question of the title in one sentence: the effect on ticks."""
+    """Returns the answer to the question of the title in one sentence: the effect on ticks, and the latency that is good."""
+    effect = _effect_on_ticks(context)
+    title = METRICS.get(f"{PLAY}.{context.asked.ticks}")
+    good = next((row.good_up_to for row in context.sizing if row.metric == title and row.good_up_to_ms is not None), None)
+    if good is None or context.told(context.asked.claims[0]).outcome != "longer":
+        return effect
+    return f"{effect.removesuffix('.')}, while up to {good} it is shown to be at most {percent(context.margin)} longer."
+
+
+def _effect_on_ticks(context: Context) -> str:
     (effect, claim), _ = context.confirmatory
     return sentences(effect, [context.told(claim)])
 
@@ -252,7 +270,7 @@ def _blame(context: Context) -> str:
     )
     explained += context.unless_valid(
         "inside_tick.explained",
-        few=" That is too few lives for a verdict.",
+        few=" So few lives allow no verdict.",
         counted="lives",
         other=" There is no verdict, because {reason}.",
     )
@@ -328,11 +346,15 @@ def _network(context: Context) -> str:
     worlds = context.bound(
         "netcode.worlds",
         kept="No player was lost, and the worlds of all players were equal to the server's.",
-        missed=f"Of {evidence.short('netcode.all_lives')} of a server, a player was lost in {evidence.short('netcode.lost')}, "
-        f"and saw another world than the server in {evidence.short('netcode.differ')}.",
+        missed=f"Of {evidence.short('netcode.all_lives')} of a server, a player was lost in {_number_of(evidence, 'lost')}, "
+        f"and saw another world than the server in {_number_of(evidence, 'differ')}.",
         otherwise="",
     )
     return _joined(answered, worlds)
+
+
+def _number_of(evidence: Evidence, name: str) -> str:
+    return number(evidence.value(f"netcode.{name}")) if evidence.value(f"netcode.{name}") else "none"
 
 
 def _saving(context: Context) -> str:
@@ -361,9 +383,10 @@ def _advised(context: Context, game: str, method: str) -> str:
         if name.startswith(f"store.game.{game}.") and name.endswith(".added")
     ]
     most = max(lives, default=0)
+    state = context.evidence.short(f"store.game.{game}.state")
     chosen = (
-        f"For the game called {game}, the rule for choosing a method picks {method} here, from {most} "
-        f"{'life' if most == 1 else 'lives'} of each method."
+        f"For a game with {state} of state ({game.replace('_', ' ')}), the rule for choosing a method picks {method} here, from "
+        f"{count_text(most, 'lives')} of each method."
     )
     return chosen + context.unless_valid(
         "store.calibrated",
@@ -408,8 +431,9 @@ def answer(
     servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
         headline=_headline(context),
-        brief=_joined(_headline(context), _mechanism(context), sentence_of_bounds(evidence, context.sizing, margin)),
+        brief=_joined(_effect_on_ticks(context), _mechanism(context), sentence_of_bounds(evidence, context.sizing, margin)),
         advice=advice,
+        servers=sentences_of_servers([*context.sizing, *rows]),
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
         sizing=(*context.sizing, *rows),
         classes=() if apart is None else tuple(class_rows(evidence, classes, servers)),

@@ -9,13 +9,14 @@ from tickdisk.foundation.numbers import number, percent
 from tickdisk.manifest import CutOutcome
 from tickdisk.studies.changes.compute import METRICS, Changed, Results
 from tickdisk.studies.changes.lost import KINDS, Losses
-from tickdisk.studies.statement import THIS_PROJECT, Statement, fact_name
+from tickdisk.studies.statement import THIS_PROJECT, MustBe, Statement, fact_name
 
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
 _CONTROLS: Mapping[str, str] = {
     AGAIN: "Effect of nothing at all on what a slow disk does to the {metric} (A/A control)",
     DELAYED: "Effect of known delays on what a slow disk does to the {metric} (positive control)",
 }
+_MUST_BE: Mapping[str, MustBe] = {AGAIN: "equivalent", DELAYED: "different"}
 
 
 def state(results: Results) -> Statement:
@@ -111,6 +112,7 @@ def _state_effect(part: Statement, server: Changed, metric: str, name: str) -> N
         facts=[beside, *([] if control else [f"slow.{fact_name(metric)}.{name}", f"slow.{fact_name(metric)}.unchanged"])],
         n=verdict.n,
         counted="blocks",
+        must_be=_MUST_BE.get(name, ""),
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tickdisk import stats
 from tickdisk.foundation.numbers import percent, with_interval
 from tickdisk.studies.contrasts.compute import Contrasts
-from tickdisk.studies.statement import Statement, fact_name
+from tickdisk.studies.statement import MustBe, Statement, fact_name
 
 _LATE = "99th percentile of the time from the moment at which the model answers a request to its reply"
 _SCAN = "the claim is one of a scan (Benjamini-Hochberg)"
@@ -144,7 +144,7 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
             word = role if role != "positive" else "both" if None not in own.values() else kind
             delay_ms = own["ticks" if word == "ticks" else "actions"]
             question = words[word].format(metric=title, delay=delay_ms, **own)
-            state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question)
+            state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question, must_be="different" if role == "positive" else "equivalent")
 
 
 def state_claim(
@@ -156,11 +156,12 @@ def state_claim(
     *,
     finding: stats.Finding | None = None,
     notes: Sequence[str] = (),
+    must_be: MustBe = "",
 ) -> None:
     """States the claim about the effect of an arm on a metric, with the words of its verdict as evidence.
 
     `key` is the metric and the arm, on which there must be a verdict. `finding` is None if the claim is not about a published
-    finding. `notes` are further remarks for the evidence.
+    finding. `notes` are further remarks for the evidence. `must_be` is the verdict that a control must have.
     """
     metric, arm = key
     verdict, effect = effects.verdicts[key], effects.outcome.contrasts[key]
@@ -184,6 +185,7 @@ def state_claim(
         n=verdict.n,
         counted="lives",
         finding=finding,
+        must_be=must_be,
     )
 
 

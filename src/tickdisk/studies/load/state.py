@@ -153,4 +153,5 @@ def _claim_effect(part: Statement, server: ServerLoad, arm: str, effect: stats.C
         effect=f"ratio.{label}",
         n=verdict.n,
         counted="blocks",
+        must_be="equivalent" if arm == data.role("null") else "different" if arm == data.positive_for("ticks") else "",
     )

@@ -91,6 +91,7 @@ def _state_effects(part: Statement, server: ServerPlayers) -> None:
             facts=[] if arm == null else [f"added.{arm}", f"requests.{arm}"],
             n=verdict.n,
             counted="lives",
+            must_be="equivalent" if arm == null else "",
         )
 
 

@@ -72,6 +72,7 @@ def _state_again(part: Statement, server: Predicted, metric: str) -> None:
         effect=f"again.{name}",
         n=verdict.n,
         counted="lives",
+        must_be="equivalent",
     )
 
 
