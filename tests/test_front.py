@@ -1,4 +1,4 @@
-"""The first screen of the page: its bars lie where the sizing table says, and an undecided run shows no numbers as if it had decided."""
+"""The first screen of the page: its bars lie where the sizing table says, and an undecided run shows no numbers."""
 
 from math import log
 

@@ -111,7 +111,7 @@ def unit_of(name: str) -> str:
 def table_entry(
     name: str, sentence: str, schema: pa.Schema, words: Mapping[str, str], units: Mapping[str, str] | None = None
 ) -> Entry:
-    """Returns the entry of docs/columns.md about a Parquet table. `units` is for columns whose names do not end with their unit."""
+    """Returns the entry of docs/columns.md about a Parquet table. `units` is for columns whose names lack their unit."""
     return Entry(name, sentence, (DescribedTable("", keys_of_table(schema), words, units or {}),))
 
 

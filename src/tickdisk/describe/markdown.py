@@ -29,8 +29,9 @@ _HEAD = """\
 # Files and columns
 
 This page describes every table and every JSON file that Tickdisk writes, with the unit of every column and key.
-[data.md](data.md) says how to read them, and begins with the files that a reader needs first. `tickdisk describe` prints this page
-from the types in the code, so please change the docstrings there and the descriptions in `src/tickdisk/describe`, and not the page.
+[data.md](data.md) says how to read them, and begins with the files that a reader needs first. `tickdisk describe` prints this
+page from the types in the code, so please change the docstrings there and the descriptions in `src/tickdisk/describe`, and not
+the page.
 """
 
 

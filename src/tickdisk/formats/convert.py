@@ -46,9 +46,9 @@ def convert(
 ) -> tuple[list[Counts], dict[str, int]]:
     """Writes the requests of traces, which follow each other, to a file in the format that its ending names.
 
-    `.parquet` is the requests table that `docs/columns.md` describes, `.iolog` a trace file of fio's version 3, beside which a job
-    file with the ending `.fio` is written, and `.csv` a list of values like the traces of MSR Cambridge. The output appears only
-    when it is whole. Lines that cannot be read, at most the share `most_rejected` of a trace, are kept in a file beside it, whose
+    `.parquet` is the requests table that `docs/columns.md` describes, `.iolog` a trace file of fio's version 3, beside which a
+    job file with the ending `.fio` is written, and `.csv` a list of values like the traces of MSR Cambridge. The output
+    appears only when it is whole. Lines that cannot be read, at most the share `most_rejected` of a trace, are kept in a file beside it, whose
     name ends with `.rejects`. `progress` is called again and again while a trace is read.
 
     Returns the counts of each trace, and the number of requests that the output's format cannot hold, by reason. Raises

@@ -56,7 +56,7 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
     if value is None or value != value or (_unknown(low) and _unknown(high)):  # noqa: PLR0124 - NaN
         return number(value)
     decimals = _decimals(low, high)
-    if decimals is None:
+    if decimals is None or low is None or high is None:
         return f"{number(value, trailing_zeros=True)} {interval(low, high)}"
     ends = (_fixed(low, decimals, ROUND_FLOOR), _fixed(high, decimals, ROUND_CEILING))
     return f"{_fixed(value, decimals, ROUND_HALF_EVEN)} [{', '.join(ends)}]"

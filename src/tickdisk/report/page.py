@@ -135,16 +135,18 @@ def _claim(claim: Claim, evidence: Evidence) -> _Shown:
     here = "" if fact is None else fact.text
     if fact is not None and fact.unit in (claim.counted, singular(claim.counted)):
         here = f"{fact.short.removesuffix(' ' + fact.unit)} of {claim.n_text}"
-    publication, said, mark = claim.source.partition(":")[0].partition(",")[0], verdict_text(claim), claim.verdict.replace(" ", "-")
+    publication, said, mark = (
+        claim.source.partition(":")[0].partition(",")[0],
+        verdict_text(claim),
+        claim.verdict.replace(" ", "-"),
+    )
     if claim.verdict == "not valid" and has_too_few(claim, claim.counted):
         said, mark = f"too few {claim.counted}", "too-few"
     elif claim.must_be == claim.verdict:
         said, mark = f"{said}, as it must be", "as-it-must-be"
     elif claim.must_be:
         said += f", but must be {claim.must_be}"
-    return _Shown(
-        **dict(claim), here=here, experiment=claim.id.partition(".")[0], publication=publication, said=said, mark=mark
-    )
+    return _Shown(**dict(claim), here=here, experiment=claim.id.partition(".")[0], publication=publication, said=said, mark=mark)
 
 
 def _sources(claims: Sequence[_Shown]) -> list[str]:

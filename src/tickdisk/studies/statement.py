@@ -129,11 +129,12 @@ def _number(value: float | None) -> float | int | None:
 
 def _written(value: float | None, unit: str, low: float | None = None, high: float | None = None) -> str:
     """Returns a number with its interval and its unit. A share is written in %, and a very short time in µs or ns."""
-    factor, symbol = (100, "%") if unit == "share" else (1, _SYMBOLS.get(unit, unit))
+    factor, symbol = (100.0, "%") if unit == "share" else (1.0, _SYMBOLS.get(unit, unit))
     if unit == "ms":
         longest = max(abs(part) for part in (value, low, high, 0.0) if part is not None)
-        factor, symbol = next(((by, word) for limit, by, word in _SHORT_TIMES if 0 < longest < limit), (1, unit))
-    value, low, high = (None if part is None else factor * part for part in (value, low, high))
+        factor, symbol = next(((by, word) for limit, by, word in _SHORT_TIMES if 0 < longest < limit), (1.0, unit))
+    if factor != 1:
+        value, low, high = (None if part is None else factor * part for part in (value, low, high))
     text = numbers.with_interval(value, low, high)
     return text if value is None or symbol in ("", "ratio") else f"{text} {symbol}"
 
@@ -241,14 +242,17 @@ class Statement:
         `counted` is the plural of the word for them. `finding` is None if the claim is not about a published finding. `tested`
         names the fact with the quantity that was published, if that is not the effect. The finding stays open if not `is_same`,
         because this run measured under other conditions than the published ones. `must_be` is the verdict that a control must
-        have. Raises TickdiskError if the verdict is not one of a comparison, if it does not fit the causes, or if a fact is not stated.
+        have. Raises TickdiskError if the verdict is not one of a comparison, if it does not fit the causes, or if a fact is not
+        stated.
         """
         study, held = self._held(finding, verdict, tested or effect, None, "")
         # An adjusted test that asks the same question is the stricter one.
         is_open = finding is not None and verdict == "inconclusive" and not tested and finding.test in ("above", "equivalence")
         study = "open" if study and verdict != "not valid" and (is_open or not is_same) else study
         source, more = source if finding is None else finding.source, [*facts, *([tested] if tested else [])]
-        self._claim(name, "comparison", source, statement, verdict, study, evidence, causes, effect, more, n, counted, held, must_be)
+        self._claim(
+            name, "comparison", source, statement, verdict, study, evidence, causes, effect, more, n, counted, held, must_be
+        )
 
     def bound(
         self,
@@ -363,7 +367,9 @@ class Statement:
         sentences = [f"Of {count_text(len(others), 'claims')}, {said}."] if others else []
         if controls:
             right = sum(claim.must_be == claim.verdict for claim in controls)
-            sentences.append(f"Of {count_text(len(controls), 'controls')}, {right} came out as {'it' if right == 1 else 'they'} must.")
+            sentences.append(
+                f"Of {count_text(len(controls), 'controls')}, {right} came out as {'it' if right == 1 else 'they'} must."
+            )
         largest = max(others, key=self._distance, default=None)
         if largest is not None and self._distance(largest):
             effect = self.facts[largest.effect].text

@@ -195,13 +195,18 @@ def sentences_of_servers(rows: Sequence[SizingRow]) -> tuple[str, ...]:
     suffers.
     """
     servers = dict.fromkeys(row.server for row in rows if row.study == PLAY)
-    return tuple(_sentence_of_server(server, [row for row in rows if (row.server, row.study) == (server, PLAY)]) for server in servers)
+    return tuple(
+        _sentence_of_server(server, [row for row in rows if (row.server, row.study) == (server, PLAY)]) for server in servers
+    )
 
 
 def _sentence_of_server(server: str, rows: Sequence[SizingRow]) -> str:
     open_rows = [row for row in rows if row.good_up_to_ms is None and row.suffers_from_ms is None]
     clauses = []
-    for bound, clause in (("good_up_to", "{metrics} {are} good up to {latency}"), ("suffers_from", "{metrics} {suffer} from {latency} on")):
+    for bound, clause in (
+        ("good_up_to", "{metrics} {are} good up to {latency}"),
+        ("suffers_from", "{metrics} {suffer} from {latency} on"),
+    ):
         latencies = {getattr(row, f"{bound}_ms"): getattr(row, bound) for row in rows}
         for value in sorted(value for value in latencies if value is not None):
             own = [row for row in rows if getattr(row, f"{bound}_ms") == value]

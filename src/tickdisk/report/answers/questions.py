@@ -152,8 +152,8 @@ def _device(context: Context) -> str:
             context.bound(
                 f"calibration.faithful_{name}",
                 kept=f"The emulated devices keep the bound on their {title} at {_all(judged)}.",
-                missed=f"The emulated devices keep the bound on their {title} at {held or 'none'} of {count_text(judged, 'points')}"
-                f"{' only' if held else ''}.",
+                missed=f"The emulated devices keep the bound on their {title} at {held or 'none'} of "
+                f"{count_text(judged, 'points')}{' only' if held else ''}.",
                 otherwise=f"Whether the emulated devices keep the bound on their {title} could not be judged here.",
             )
         )

@@ -144,7 +144,14 @@ def state_controls(statement: Statement, effects: Contrasts, words: dict[str, st
             word = role if role != "positive" else "both" if None not in own.values() else kind
             delay_ms = own["ticks" if word == "ticks" else "actions"]
             question = words[word].format(metric=title, delay=delay_ms, **own)
-            state_claim(statement, effects, f"{role}.{fact_name(metric)}", (metric, arm), question, must_be="different" if role == "positive" else "equivalent")
+            state_claim(
+                statement,
+                effects,
+                f"{role}.{fact_name(metric)}",
+                (metric, arm),
+                question,
+                must_be="different" if role == "positive" else "equivalent",
+            )
 
 
 def state_claim(
