@@ -107,17 +107,17 @@ def test_servers_are_named_with_the_outcome_that_each_has() -> None:
         (
             1.02,
             6.01,
-            "is shown to stay at most 20 % above its baseline up to 1.02 ms, and exceeds that from 6.01 ms on",
+            "is shown to stay at most 20 % above its baseline up to 1 ms, and exceeds that from 6 ms on",
         ),
         (
             12.1,
             None,
-            "is shown to stay at most 20 % above its baseline up to 12.1 ms, and is not shown to exceed that at any",
+            "is shown to stay at most 20 % above its baseline up to 12 ms, and is not shown to exceed that at any",
         ),
         (
             None,
             1.02,
-            "is not shown to stay at most 20 % above its baseline at any latency tried, and exceeds that from 1.02 ms on",
+            "is not shown to stay at most 20 % above its baseline at any latency tried, and exceeds that from 1 ms on",
         ),
         (
             None,
@@ -140,7 +140,7 @@ def test_the_sizing_table_says_which_latency_is_good(good: float | None, hurts: 
         (
             1.02,
             6.01,
-            "and the mean teleport latency at most 20 % above their baselines, and from 6.01 ms on",
+            "and the mean teleport latency at most 20 % above their baselines, and from 6 ms on",
         ),
         (
             12.1,
@@ -150,7 +150,7 @@ def test_the_sizing_table_says_which_latency_is_good(good: float | None, hurts: 
         (
             None,
             1.02,
-            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and from 1.02 ms",
+            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and from 1 ms",
         ),
         (
             None,

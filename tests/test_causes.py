@@ -212,7 +212,7 @@ def test_stalls_that_are_not_judged_say_why(cause: Cause, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("cause", "words"),
-    [(FEW, " That is too few lives for a verdict."), (SATURATED, f" There is no verdict, because {CLAUSES[SATURATED]}.")],
+    [(FEW, " So few lives allow no verdict."), (SATURATED, f" There is no verdict, because {CLAUSES[SATURATED]}.")],
 )
 def test_late_time_without_a_verdict_says_why(cause: Cause, words: str) -> None:
     evidence = evidence_of()

@@ -78,18 +78,18 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/foundation/files.py": EVERYWHERE | {"crate"},
     "src/tickdisk/foundation/host.py": LIVE | CALIBRATED | {"micro", "replay", "replay.ipynb"} | NETWORK | PAPER | {"crate"},
     "src/tickdisk/foundation/machine.py": DEVICE,
-    "src/tickdisk/foundation/memory.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,
+    "src/tickdisk/foundation/memory.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAGES,
     "src/tickdisk/foundation/numbers.py": EVERYWHERE,
     "src/tickdisk/foundation/paths.py": CAPTURED | {"micro"} | OF_RAW,
     "src/tickdisk/foundation/process.py": NATIVE - {"checkpoint.ipynb", "sweep"}
     | NETWORK
     | OF_SERVERS
     | {"world"}
-    | PAPER
+    | PAGES
     | {"crate"},
     "src/tickdisk/foundation/record.py": EVERYWHERE | {"crate"},
     "src/tickdisk/foundation/table.py": LIVE | {"disk", "micro", "netcode", "replay", "store", "sweep"} | NOTEBOOKS,
-    "src/tickdisk/foundation/temporary.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAPER,
+    "src/tickdisk/foundation/temporary.py": DEVICE | {"micro", "world", *OF_SERVERS} | NETWORK | PAGES,
     "src/tickdisk/foundation/tracefs.py": DEVICE | {"micro"} | OF_TRACES,  # devices take arrivals from tracepoints
     "src/tickdisk/foundation/waiting.py": CAPTURED
     | {"micro", "inside_tick.ipynb", "operations.ipynb", "other_servers.ipynb", "predictions.ipynb"}
@@ -120,9 +120,9 @@ TABLE: dict[str, set[str]] = {
     "src/tickdisk/saving/store/crash.py": set(),
     "src/tickdisk/saving/store/study.py": {"store", "store.ipynb"},
     # Notebooks ask each server which files have which data and for the names of its changes, and the answers name the server.
-    "src/tickdisk/server/contract.py": LIVE | {"world", *OF_SERVERS} | PAPER,
-    "src/tickdisk/server/luanti/server.py": LIVE | {"world", *OF_SERVERS} | PAPER,
-    "src/tickdisk/server/registry.py": OF_SERVERS | PAPER,
+    "src/tickdisk/server/contract.py": LIVE | {"world", *OF_SERVERS} | PAGES,
+    "src/tickdisk/server/luanti/server.py": LIVE | {"world", *OF_SERVERS} | PAGES,
+    "src/tickdisk/server/registry.py": OF_SERVERS | PAGES,
     "src/tickdisk/server/ticks.py": LIVE,
     "src/tickdisk/stats/contrast.py": OF_LIVES | {"pools.ipynb"},
     "src/tickdisk/stats/quantile.py": NOTEBOOKS - {"checkpoint.ipynb", "pools.ipynb"} | {"replay", "store"},

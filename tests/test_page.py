@@ -37,7 +37,7 @@ addEventListener("load", () => {
   document.querySelector("a[data-experiment=switchback]").click(); told.of_card = shown();
   told.counted = document.getElementById("count").textContent; set("experiment", "");
   const bottom = id => document.querySelector(id).getBoundingClientRect().bottom + scrollY;
-  told.answers = bottom("#answers dl"); told.sizing = bottom("#sizing table");
+  told.answer = bottom(".lead"); told.picture = bottom(".bars");
   told.wide = document.documentElement.scrollWidth; told.inner = innerWidth;
   const focusable = document.querySelectorAll("a[href], input, select, summary");
   told.asked = performance.getEntriesByType("resource").map(each => each.name).filter(name => !/^(file|data):/.test(name));
@@ -135,8 +135,9 @@ def test_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (told["of_card"], told["counted"]) == (of_card, f"{of_card} of {claims} claims")
     assert 0 < told["kept"] < claims
     assert told["keyboard"]
-    # Answers and sizing table are there without scrolling.
-    assert told["answers"] < told["sizing"] < 800
+    # The answer and its picture are there without scrolling.
+    assert told["answer"] < told["picture"] < 800
     phone, console = look(page, 390, 844, tmp_path)
     assert console == ""
     assert phone["wide"] <= phone["inner"]
+    assert phone["picture"] < 844

@@ -48,8 +48,8 @@ def convert(
 
     `.parquet` is the requests table that `docs/columns.md` describes, `.iolog` a trace file of fio's version 3, beside which a
     job file with the ending `.fio` is written, and `.csv` a list of values like the traces of MSR Cambridge. The output
-    appears only when it is whole. Lines that cannot be read, at most the share `most_rejected` of a trace, are kept in a file beside it, whose
-    name ends with `.rejects`. `progress` is called again and again while a trace is read.
+    appears only when it is whole. Lines that cannot be read, at most the share `most_rejected` of a trace, are kept in a file
+    beside it, whose name ends with `.rejects`. `progress` is called again and again while a trace is read.
 
     Returns the counts of each trace, and the number of requests that the output's format cannot hold, by reason. Raises
     TickdiskError if the ending has another format, a trace cannot be read, or the output needs what the traces do not have.

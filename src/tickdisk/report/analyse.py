@@ -17,8 +17,8 @@ from tickdisk.report.page import write_page
 from tickdisk.report.publish import LIMITS, RESULTS, collect, set_paper
 from tickdisk.studies.statement import Fact, read_claims, read_facts
 
-_PROJECT = ("notebooks", "data", "workflow/paper", "CITATION.cff")
-"""Parts of the project that the analysis reads beside the results."""
+_PROJECT = ("notebooks", "data", "workflow/paper", "CITATION.cff", "Snakefile")
+"""Parts of the project that the analysis reads beside the results. A notebook knows the folder by its Snakefile."""
 _TEMPLATES = Path("workflow/paper")
 _TOLERANCE = 1e-12
 _EMPTY_URLS = ("mathjax_url", "require_js_url", "jupyter_widgets_base_url", "mermaid_js_url")
