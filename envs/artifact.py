@@ -23,7 +23,7 @@ WHERE = BUILD / "artifact"
 GO_MODULES = ("src/players", "src/players/bedrock", "src/players/java", "src/servers/dragonfly")
 CRATES = ("src/native", "src/netcode")
 WHEELS = ("requirements.txt", "go.txt", "java.txt")
-# What a run measures and states. Worlds are made again from their seeds.
+# These folders have the measurements and the claims of a run. Worlds are made again from their seeds.
 RESULTS = ("calibration", "checkpoint", "netcode", "notebooks", "replay", "runs", "store")
 FOR_RELEASES = re.compile(
     r"^(\S+==\S+) ; python_full_version [<>]=? '3\.11\.\d+'( \\\n(?:    --hash=\S+(?: \\)?\n)+)", re.MULTILINE

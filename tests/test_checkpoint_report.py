@@ -191,7 +191,7 @@ def test_what_is_stated_does_not_depend_on_what_is_shown(swept: Path, tmp_path: 
     for line in reversed(shown):
         assert eval(line, {"study": second}) is not None  # noqa: S307 - the notebook's own cells
     figures = {f'study.figure("{name}")' for name in second.figures if not name.startswith("paper_")}
-    assert set(shown) == {*figures, *(f'study.table("{name}")' for name in second.tables), "study.verdicts()"}
+    assert set(shown) == {*figures, *(f'study.table("{name}")' for name in second.tables), "study.outcome()", "study.verdicts()"}
     for own, name in ((first, "first"), (second, "second")):
         own.save(str(tmp_path / name))
     for file in ("facts.json", "claims.json", "figures.json"):

@@ -85,7 +85,7 @@ def test_the_plan_has_one_place() -> None:
 def test_a_reader_who_goes_away_is_no_error() -> None:
     command = f"{BIN / 'tickdisk'} describe | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.splitlines() == ["# Data", "0"]
+    assert done.stdout.splitlines() == ["# Files and columns", "0"]
     assert done.stderr == ""
 
 
