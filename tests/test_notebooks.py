@@ -40,7 +40,7 @@ def test_facts_are_saved_before_anything_is_shown_and_never_again() -> None:
         assert code[made + 1] == "study.save(output)", path
         shown = code[made + 2 :]
         assert shown, path
-        assert all(re.fullmatch(r"study\.(figure|table|verdicts)\([^=]*\)", source) for source in shown), (path, shown)
+        assert all(re.fullmatch(r"study\.(figure|table|verdicts|outcome)\([^=]*\)", source) for source in shown), (path, shown)
 
 
 def test_injected_names_are_held_against_declared_ones() -> None:
