@@ -244,7 +244,7 @@ def test_a_median_beyond_all_known_tails_is_inside_the_frame():
 
 def test_intervals_beyond_the_frame_are_cut_at_it_and_written_in_full():
     svg = plot.to_svg(plot.forest(_effects(), margin=0.2, baseline="ssd_100us", level=0.95))
-    assert any("2 [0, 400]" in text for text in _words(svg))
+    assert any("1.60 [0.0100, 400]" in text for text in _words(svg))
 
 
 def _domain(chart, channel):

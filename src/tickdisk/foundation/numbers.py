@@ -12,6 +12,8 @@ _TINY = Decimal("1e-6")
 """Limit below which a number is written with a power of ten."""
 _MOST_DECIMALS = 6
 """Largest number of decimals of a value with an interval. A shorter interval is written with three digits."""
+_WIDEST = 10
+"""Largest ratio of the ends of an interval whose three numbers have the same number of decimals."""
 _LEAST_P = 0.001
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -48,10 +50,13 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
     """Writes a value and its interval, or "not estimable" for a value of None or NaN. Without both ends, the value stands alone.
 
     All three numbers have as many decimals as the interval supports: two digits of half its length, but no more than three
-    digits of its end that is closer to 0. The ends are rounded outwards.
+    digits of its end that is closer to 0. If one end is more than ten times the other, each number has three digits of its own.
+    The ends are rounded outwards.
 
     >>> with_interval(1.0, 0.9154, 1.0916), with_interval(-0.00792, -0.236, 0.2197), with_interval(7.25, None, None)
     ('1.000 [0.915, 1.092]', '-0.01 [-0.24, 0.22]', '7.25')
+    >>> with_interval(1.62, 0.0284, 92.1)
+    '1.62 [0.0284, 92.1]'
     """
     if value is None or value != value or (_unknown(low) and _unknown(high)):  # noqa: PLR0124 - NaN
         return number(value)
@@ -63,8 +68,10 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
 
 
 def _decimals(low: float | None, high: float | None) -> int | None:
-    """Returns the number of decimals that an interval supports, or None if it has no length or a length that is not known."""
+    """Returns the number of decimals that an interval supports, or None if it has no length, or spans more than a decade."""
     if low is None or high is None or not (isfinite(low) and isfinite(high)) or high <= low:
+        return None
+    if low * high > 0 and max(low / high, high / low) > _WIDEST:
         return None
     half = Decimal(f"{(high - low) / 2:.12g}")
     closer = Decimal(f"{max(abs(low), abs(high)) if low < 0 < high else min(abs(low), abs(high)):.12g}")

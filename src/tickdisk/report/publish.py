@@ -41,7 +41,7 @@ class Extent:
     """Figures that are images. Tables do not count."""
 
 
-LIMITS = {"paper": Extent(body_pages=10, pages=12, figures=10), "companion": Extent(body_pages=6, pages=7, figures=6)}
+LIMITS = {"paper": Extent(body_pages=10, pages=12, figures=10), "companion": Extent(body_pages=10, pages=10, figures=9)}
 """Longest documents, by the name of the template in `workflow/paper` and of the PDF in `results`."""
 
 
@@ -93,7 +93,6 @@ def extent(template: Path) -> Extent:
     def ask(selector: str) -> Any:
         return json.loads(typst.query(str(template), selector, field="value", root=".", ignore_system_fonts=True))
 
-    # Studies that run alone and our kept results follow a document, and their figures have no limit.
     counted = "selector(figure.where(kind: image)).before(<paper-end>)"
     figures = json.loads(typst.query(str(template), counted, field="kind", root=".", ignore_system_fonts=True))
     return Extent(ask("<body-end>")[0], ask("<paper-end>")[0], len(figures))
