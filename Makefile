@@ -84,6 +84,7 @@ lock: setup ## renew the versions in the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/requirements.in -o envs/requirements.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header envs/operator.in -c envs/requirements.txt -o envs/operator.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/validator.in -o envs/validator.txt
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-deps envs/axe.in -o envs/axe.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/go.in -o envs/go.txt
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header envs/java.in -o envs/java.txt
 	rm -rf build/lock && mvn -B -q -f src/servers/minestom/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$(CURDIR)/build/lock"

@@ -199,16 +199,16 @@ def operator_packages() -> str:
 
 
 def validator() -> str:
-    """Installs the validator of crates, which only tests need, into a folder of its own."""
-    wanted = files_digest(ENVS, ["validator.txt"])
+    """Installs the validator of crates and the checker of the page, which only tests need, into a folder of their own."""
+    wanted = files_digest(ENVS, ["validator.txt", "axe.txt"])
     if "--test" not in sys.argv:
         return "only tests need it"
     if stamps().get("validator") == wanted and VALIDATOR_TARGET.is_dir():
-        return "validator.txt is installed"
+        return "validator.txt and axe.txt are installed"
     shutil.rmtree(VALIDATOR_TARGET, ignore_errors=True)
-    pip("validator", "--no-deps", "--target", VALIDATOR_TARGET, "-r", ENVS / "validator.txt")
+    pip("validator", "--no-deps", "--target", VALIDATOR_TARGET, "-r", ENVS / "validator.txt", "-r", ENVS / "axe.txt")
     stamp("validator", wanted)
-    return f"validator.txt installed into {VALIDATOR_TARGET.relative_to(ROOT)}"
+    return f"validator.txt and axe.txt installed into {VALIDATOR_TARGET.relative_to(ROOT)}"
 
 
 def pip(name: str, *arguments: str | Path, environment: Mapping[str, str] | None = None, hashes: bool = True) -> None:
@@ -410,7 +410,7 @@ def built_with(*names: str) -> tuple[Step, ...]:
 
 LANES: tuple[tuple[tuple[Step, ...], ...], ...] = (
     ((("system packages", system), ("Python environment", environment)),),
-    ((("Python packages", python), *built_with("maturin", "java"), ("crate validator", validator)), built_with("cargo", "go")),
+    ((("Python packages", python), *built_with("maturin", "java"), ("crate validator, page checker", validator)), built_with("cargo", "go")),
     ((("toolchains", toolchains), ("commands", commands)),),
 )
 """Groups of lanes, one group after another. Lanes of a group run side by side, and the steps of a lane one after another."""

@@ -36,15 +36,28 @@ addEventListener("load", () => {
   set("source", document.getElementById("source").options[1]?.value ?? ""); told.published = shown(); set("source", "");
   document.querySelector("a[data-experiment=switchback]").click(); told.of_card = shown();
   told.counted = document.getElementById("count").textContent; set("experiment", "");
+  document.querySelector("a[href='#terms']").click(); told.terms = document.getElementById("terms").open;
   const bottom = id => document.querySelector(id).getBoundingClientRect().bottom + scrollY;
   told.answer = bottom(".lead"); told.picture = bottom(".bars");
   told.wide = document.documentElement.scrollWidth; told.inner = innerWidth;
   const focusable = document.querySelectorAll("a[href], input, select, summary");
   told.asked = performance.getEntriesByType("resource").map(each => each.name).filter(name => !/^(file|data):/.test(name));
   told.keyboard = [...focusable].every(each => each.tabIndex >= 0);
-  document.body.append(Object.assign(document.createElement("pre"), {id: "told", textContent: JSON.stringify(told)}));
+  axe.run().then(found => {
+    const said = (rule, node) => `${rule.id}: ${node.target} ${node.any[0]?.message ?? ""}`;
+    told.violations = found.violations.flatMap(rule => rule.nodes.map(node => said(rule, node)));
+    told.passed = found.passes.length; told.dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    parent.postMessage(JSON.stringify(told), "*");
+  });
 });
 </script>"""
+FRAME = """<!doctype html><body style="margin: 0">
+<iframe src="looked_at.html" style="border: 0; width: {width}px; height: {height}px"></iframe>
+<script>addEventListener("message", event => {{
+  document.body.append(Object.assign(document.createElement("pre"), {{id: "told", textContent: event.data}}));
+}});</script>"""
+"""A page of its own around the page, because a window is never narrower than 500 px."""
+AXE = ROOT / "build/validator/axe_playwright_python/axe.min.js"
 
 
 class Links(HTMLParser):
@@ -107,15 +120,26 @@ def test_a_study_that_runs_alone_is_named_instead_of_all_others(
     assert "Parts of this run are missing" not in text
 
 
-def look(page: Path, width: int, height: int, folder: Path) -> tuple[dict[str, Any], str]:
-    """Returns what the script saw in a window of this size, and what the console said."""
+def look(page: Path, width: int, height: int, folder: Path, *, dark: bool = False) -> tuple[dict[str, Any], str]:
+    """Returns what the script saw in a frame of this size, and what the console said."""
+    assert AXE.is_file(), "run `python envs/setup.py --test`, which installs axe"
     copy = page.with_name("looked_at.html")
-    copy.write_text(page.read_text().replace("</body>", f"{SCRIPT}</body>"))
-    words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", f"--window-size={width},{height}"]
-    words += [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=4000", "--dump-dom"]
+    copy.write_text(page.read_text().replace("</body>", f"<script>{AXE.read_text()}</script>{SCRIPT}</body>"))
+    page.with_name("frame.html").write_text(FRAME.format(width=width, height=height))
+    words = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+        f"--window-size={max(width, 500)},{height}",
+    ]
+    words += [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=20000", "--dump-dom"]
+    words += ["--force-dark-mode"] if dark else []
     words += ["--disable-background-networking", "--disable-component-update", "--no-first-run", "--disable-sync"]
     assert CHROMIUM is not None
-    done = subprocess.run([CHROMIUM, *words, copy.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [CHROMIUM, *words, page.with_name("frame.html").as_uri()], capture_output=True, text=True, timeout=120, check=False
+    )
     told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout)
     assert told is not None, done.stderr[-2000:]
     return json.loads(unescape(told[1])), "\n".join(re.findall(r".*CONSOLE.*", done.stderr))
@@ -135,9 +159,15 @@ def test_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (told["of_card"], told["counted"]) == (of_card, f"{of_card} of {claims} claims")
     assert 0 < told["kept"] < claims
     assert told["keyboard"]
+    assert told["terms"], "the glossary is one click away"
     # The answer and its picture are there without scrolling.
     assert told["answer"] < told["picture"] < 800
     phone, console = look(page, 390, 844, tmp_path)
     assert console == ""
-    assert phone["wide"] <= phone["inner"]
+    assert phone["wide"] <= phone["inner"] == 390
     assert phone["picture"] < 844
+    at_night, _ = look(page, 1280, 800, tmp_path, dark=True)
+    assert at_night["dark"]
+    for seen in (told, phone, at_night):
+        assert seen["violations"] == []
+        assert seen["passed"] > 20, "axe has looked at the page"

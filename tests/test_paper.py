@@ -164,7 +164,9 @@ def test_every_fact_and_claim_that_is_named_was_stated_by_a_run() -> None:
 def test_every_figure_and_table_is_referred_to_and_every_source_is_cited() -> None:
     text = _text()
     labels = set(re.findall(r"<([a-z][a-z-]*)>", text))
-    figures = set(re.findall(r"(?:#plot|#claims-table|#main-figure|#titled|#figure)(?:(?!\n\n|\n#).|\n(?!\n|#))*?<([a-z][a-z-]*)>", text))
+    figures = set(
+        re.findall(r"(?:#plot|#claims-table|#main-figure|#titled|#figure)(?:(?!\n\n|\n#).|\n(?!\n|#))*?<([a-z][a-z-]*)>", text)
+    )
     referred = set(re.findall(r"@([a-z][a-z0-9-]*)", text))
     sources = set(re.findall(r"^@\w+\{(\w+),", (TEMPLATES / "references.bib").read_text(), re.MULTILINE))
     assert len(figures) > 15

@@ -173,8 +173,8 @@ CHARTS = {
         ["not estimable", "not valid, n = 2", "different, n = 10", "2.50 [2.20, 2.90]", "Join time", "Median tick gap"],
     ),
     "joins": (
-        lambda: plot.paired_dots(_runs(), "join_p50_ms", title="median join time"),
-        ["Median join time (ms)", "n = 4 blocks", *ARMS],
+        lambda: plot.dots_by_arm(_runs(), "join_p50_ms", title="median join time", words=WORDS),
+        ["Median join time (ms)", "n = 4 blocks", *WORDS.values()],
     ),
 }
 
@@ -228,7 +228,7 @@ def test_long_inputs_are_thinned_and_no_stall_is_lost():
 def test_dots_carry_the_table_and_lost_runs_are_counted():
     runs = _runs()
     runs.loc[2, "join_p50_ms"] = np.nan
-    chart = plot.paired_dots(runs, "join_p50_ms", title="median join time")
+    chart = plot.dots_by_arm(runs, "join_p50_ms", title="median join time", words=WORDS)
     values = sorted(row["value"] for rows in chart.to_dict()["datasets"].values() for row in rows if "life" in row)
     assert values == sorted(runs["join_p50_ms"].dropna())
     assert any("1 runs not estimable" in text for text in _words(plot.to_svg(chart)))
@@ -321,7 +321,10 @@ def test_log_axes_have_round_ticks(low, high, ticks):
         (lambda: plot.forest(_effects().iloc[:0], margin=0.2, baseline="x", level=0.95), "0 rows"),
         (lambda: plot.calibration_latency(pd.concat([_latency()] * 1000), n=""), "6000 rows; pass an aggregated table"),
         (lambda: plot.tails({"a": np.array([])}, budget_ms=90), "no arm has a value"),
-        (lambda: plot.paired_dots(_runs().assign(join_p50_ms=np.nan), "join_p50_ms", title="join"), "no run has an estimable"),
+        (
+            lambda: plot.dots_by_arm(_runs().assign(join_p50_ms=np.nan), "join_p50_ms", title="join", words=WORDS),
+            "no run has an estimable",
+        ),
     ],
 )
 def test_tables_that_cannot_be_drawn_are_refused(draw, words):

@@ -95,7 +95,7 @@ def test_every_system_package_has_a_reason(setup: ModuleType) -> None:
     assert all(words[0].startswith("cargo") and words[1].startswith("rustc") and len(words) == 4 for words in rust)
 
 
-@pytest.mark.parametrize("name", ["requirements", "operator", "validator", "go"])
+@pytest.mark.parametrize("name", ["requirements", "operator", "validator", "axe", "go"])
 def test_requirements_are_locked_with_hashes_and_without_addresses(name: str) -> None:
     lock = (ENVS / f"{name}.txt").read_text()
     pins = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)[1:]

@@ -42,7 +42,7 @@ CAPTURE_COST = Experiment(
     card=Card(
         "The cost of a capture",
         "Every life has epochs with and without a capture. Single reads from memory show the cost of one system call.",
-        "micro",
+        "paper_micro",
         "Time of a read from memory under each tool",
     ),
     stated={"lives": "lives", "micro_rounds": "rounds", "epoch_s": "s"},

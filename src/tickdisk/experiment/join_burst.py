@@ -55,7 +55,7 @@ JOIN_BURST = Experiment(
     card=Card(
         "Everybody joins at once, from a cold cache",
         "Each arm of a block has a server of its own that has just started.",
-        "joins",
+        "paper_joins",
         "Mean join time of every life, by arm",
     ),
     stated={"blocks": "blocks", "players": "players", "burst_s": "s", "stay_s": "s"},

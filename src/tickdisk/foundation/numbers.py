@@ -102,7 +102,19 @@ def p_value(p: float) -> str:
     >>> p_value(0.0312), p_value(8e-9)
     ('p = 0.031', 'p < 0.001')
     """
-    return f"p < {_LEAST_P:g}" if p < _LEAST_P else f"p = {p:.2g}"
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def p_text(p: float) -> str:
+    """Writes a p value for a column of its own, which is empty for a test that was not possible (NaN).
+
+    >>> p_text(0.0312), p_text(8e-9), p_text(float("nan"))
+    ('0.031', '< 0.001', '')
+    """
+    if p != p:  # noqa: PLR0124 - NaN
+        return ""
+    return f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.2g}"
 
 
 def _unknown(end: float | None) -> bool:

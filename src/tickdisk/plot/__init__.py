@@ -21,7 +21,7 @@ from tickdisk.plot.checkpoint import checkpoint_costs, checkpoint_game, tick_len
 from tickdisk.plot.device import bandwidth, calibration_latency, iops_over_depth
 from tickdisk.plot.distribution import lateness_tails, tails
 from tickdisk.plot.doses import Dose, dose_response
-from tickdisk.plot.effects import forest, paired_dots, server_effects
+from tickdisk.plot.effects import dots_by_arm, forest, server_effects
 from tickdisk.plot.fidelity import BESIDE, BEYOND, HELD, fidelity_over_depth
 from tickdisk.plot.gaps_by_number import gaps_by_number
 from tickdisk.plot.inside_tick import late_shares, stalls_found, tick_gaps, tick_timeline
@@ -59,6 +59,7 @@ __all__ = [
     "checkpoint_game",
     "cumulative_accesses",
     "dose_response",
+    "dots_by_arm",
     "fidelity_over_depth",
     "forest",
     "gains_and_losses",
@@ -82,7 +83,6 @@ __all__ = [
     "modelled_and_measured",
     "offset_time",
     "overhead_by_game",
-    "paired_dots",
     "pool_throughput",
     "predicted_and_measured",
     "predicted_observed",

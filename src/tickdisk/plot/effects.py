@@ -1,6 +1,6 @@
 """Figures of effects: ratios with intervals, by arm or over the latency, and the runs of each arm."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -167,39 +167,38 @@ def server_effects(rows: pd.DataFrame, *, margin: float) -> Any:
     return finish(alt.hconcat(*panels), theme=PAPER)
 
 
-def paired_dots(
+def dots_by_arm(
     table: pd.DataFrame,
     metric: str,
     *,
     title: str,
-    order: Sequence[str] | None = None,
+    words: Mapping[str, str],
     unit: str = "ms",
-    what: str = "runs",
-    within: str = "block",
+    within: tuple[str, str] = ("block", "blocks"),
+    theme: Theme = NOTEBOOK,
 ) -> Any:
-    """Draws a metric of each run by arm, and joins the runs of a block by a line. A stroke marks the geometric mean of an arm.
+    """Draws a metric of each run by arm as a dot. A stroke marks the geometric mean of an arm.
 
     The columns are life (name of the block), arm, and the metric in `unit`, with one row for each run. Rows whose metric is not
     estimable are left out and counted. TickdiskError is raised if no run has an estimable, positive value. `title` names the
-    metric. `what` is the word for the things that a line joins, and `within` the word for what a line belongs to. Arms are in the
-    given order, or in that of the rows.
+    metric, `words` has the label of each arm, in the order of the figure, and `within` has the words for one and for several of
+    the things that `life` names.
     """
-    rows = checked(table, ["life", "arm", metric], "paired runs").rename(columns={metric: "value"})
+    rows = checked(table, ["life", "arm", metric], "runs by arm").rename(columns={metric: "value"})
     points = rows.dropna(subset=["value"]).astype({"life": str})
     if points.empty or float(points["value"].min()) <= 0:
         raise TickdiskError(f"figure {title}: no run has an estimable, positive {metric}; check the actions table")
-    arms = list(order) if order is not None else list(dict.fromkeys(rows["arm"]))
-    x = alt.X("arm:N", sort=arms, title=None, axis=alt.Axis(labelAngle=0 if len(arms) <= 5 else -25, grid=False))  # noqa: PLR2004
-    y = alt.Y("value:Q", title=f"{capital(title)} ({unit})", **spread_axis(points["value"].tolist(), 3))
-    base = alt.Chart(points).encode(x, y)
-    lines = base.mark_line(color=MUTED, opacity=0.35, strokeWidth=1).encode(detail="life:N")
-    dots = base.mark_circle(size=60, opacity=0.9).encode(color=colour(arms, legend=False))
-    means = points.assign(value=np.log(points["value"])).groupby("arm", as_index=False)["value"].mean()
+    points = points.assign(label=points["arm"].map(words))
+    labels, count, lost = list(words.values()), points["life"].nunique(), len(rows) - len(points)
+    y = alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(grid=False, labelLimit=theme.scale * 120))
+    axis = spread_axis(points["value"].tolist(), 3)
+    unit += ", log" if axis["scale"].to_dict().get("type") == "log" else ""
+    x = alt.X("value:Q", title=f"{capital(title)} ({unit})", **axis)
+    dots = alt.Chart(points).mark_circle(size=theme.area(18), opacity=0.6).encode(x, y, color=colour(labels, legend=False))
+    means = points.assign(value=np.log(points["value"])).groupby("label", as_index=False)["value"].mean()
     means["value"] = np.exp(means["value"])
-    strokes = alt.Chart(means).mark_tick(orient="horizontal", size=44, thickness=3, color=INK).encode(x, y)
-    lost = len(rows) - len(points)
-    count = points["life"].nunique()
-    words = f"n = {count} {within}{'' if count == 1 else 's'}; lines join the {what} of a {within}; stroke: geometric mean"
-    words += f"; {lost} runs not estimable" if lost else ""
-    shown = alt.layer(lines, dots, strokes).properties(width=max(320, 110 * len(arms)))
-    return finish(shown, f"{capital(title)} by arm", words)
+    strokes = alt.Chart(means).mark_tick(size=theme.scale * 9, thickness=theme.scale * 1.6, color=INK).encode(x, y)
+    note = f"n = {count} {within[count != 1]}; stroke: geometric mean"
+    note += f"; {lost} runs not estimable" if lost else ""
+    size = {"width": theme.panel_width(1, 70, of_page=False), "height": theme.scale * 13 * len(labels)}
+    return finish(alt.layer(dots, strokes).properties(**size), f"{capital(title)} by arm", note, theme=theme)

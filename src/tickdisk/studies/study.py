@@ -13,6 +13,7 @@ from tickdisk import plot
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.foundation.files import write_text
+from tickdisk.studies.display import show_tables_as_html
 from tickdisk.studies.parameters import check_parameters
 from tickdisk.studies.statement import Figures, Statement
 
@@ -40,8 +41,9 @@ class Study(Generic[Results]):
     """The figures that were drawn, as the texts of SVG files, because a notebook saves each figure and also shows it."""
 
     def __post_init__(self) -> None:
-        """Tells pandas to show the texts in tables at full length."""
+        """Shows the tables of a notebook with all of their texts, and with numbers as people write them."""
         pd.set_option("display.max_colwidth", None)
+        show_tables_as_html()
 
     def figure(self, name: str) -> SVG | Markdown:
         """Draws a figure for display, or returns a sentence that says why these results do not have it.

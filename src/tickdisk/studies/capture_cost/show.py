@@ -1,6 +1,7 @@
 """Makes the tables and figures of the capture cost."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -9,26 +10,28 @@ from tickdisk import plot
 from tickdisk.studies import contrasts
 from tickdisk.studies.capture_cost.compute import BUSY, NO_TOOL, Results
 
-_TOOLS = (NO_TOOL, "bpftrace", "strace_positioned", "strace")
+_TOOLS = {NO_TOOL: "no tool", "bpftrace": "bpftrace", "strace_positioned": "strace with positions", "strace": "strace"}
+"""Labels of the tools, in the order of the figure."""
 
 
-def micro(results: Results) -> Any:
+def micro(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws the time of a 4 KiB pread from memory under each tool and under none, with one dot per round."""
     rows = results.micro.rename(columns={"tool": "arm", "round": "life"})
     rows["us_per_pread"] = rows["ns_per_pread"] / 1000
     title = "time of a 4 KiB pread from memory"
-    return plot.paired_dots(rows, "us_per_pread", title=title, order=_TOOLS, unit="µs", what="tools", within="round")
+    return plot.dots_by_arm(rows, "us_per_pread", title=title, words=_TOOLS, unit="µs", within=("round", "rounds"), theme=theme)
 
 
 def busy(results: Results) -> Any:
-    """Draws the CPU time of the tick thread per tick by arm, with a dot for each epoch. A line connects the epochs of a life."""
+    """Draws the CPU time of the tick thread per tick by arm, with a dot for each epoch."""
     effects = results.contrasts
-    order = [arm.arm for arm in effects.data.arms]
-    return plot.paired_dots(effects.table, BUSY, title=effects.metrics[BUSY], order=order, what="epochs", within="life")
+    words = contrasts.arm_words(effects)
+    return plot.dots_by_arm(effects.table, BUSY, title=effects.metrics[BUSY], words=words, within=("life", "lives"))
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "micro": micro,
+    "paper_micro": partial(micro, theme=plot.PAPER),
     "busy": busy,
     "effects": lambda results: contrasts.effects(results.contrasts),
 }

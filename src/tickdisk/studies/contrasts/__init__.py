@@ -9,7 +9,7 @@ processor time as the slowest arm, and the positive control is an arm that must 
 from tickdisk.studies.contrasts.compute import Contrasts, compute
 from tickdisk.studies.contrasts.doses import dose_arms, dose_bounds, state_doses
 from tickdisk.studies.contrasts.held import Held, held_back, state_held
-from tickdisk.studies.contrasts.show import effects, effects_table, manipulation, power, runs
+from tickdisk.studies.contrasts.show import arm_words, effects, effects_table, manipulation, power, runs
 from tickdisk.studies.contrasts.state import (
     CONTROL_WORDS,
     NO_CAPTURE_WORDS,
@@ -24,6 +24,7 @@ __all__ = [
     "NO_CAPTURE_WORDS",
     "Contrasts",
     "Held",
+    "arm_words",
     "compute",
     "dose_arms",
     "dose_bounds",

@@ -1,14 +1,15 @@
 """Tables and figures of contrasts over lives."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from tickdisk import plot, stats
-from tickdisk.foundation.numbers import interval, number
+from tickdisk.experiment import Arm
+from tickdisk.foundation.numbers import interval, number, p_text
 from tickdisk.studies.contrasts.compute import Contrasts
 from tickdisk.studies.contrasts.state import without_marked
+from tickdisk.studies.tiers import tier_name
 
 
 def runs(effects: Contrasts) -> pd.DataFrame:
@@ -61,9 +62,9 @@ def effects_table(effects: Contrasts) -> pd.DataFrame:
                 "n": effect.n,
                 "ratio": number(effect.ratio, trailing_zeros=True),
                 "interval": interval(effect.low, effect.high),
-                "p": effect.p,
-                "p equivalent": effect.p_equivalent,
-                "p sign flip": beside.p_sign_flip,
+                "p": p_text(effect.p),
+                "p equivalent": p_text(effect.p_equivalent),
+                "p sign flip": p_text(beside.p_sign_flip),
                 "without one life": interval(beside.ratio_low, beside.ratio_high),
                 "family": "" if verdict is None else verdict.family,
                 "verdict": "" if verdict is None else verdict.word,
@@ -73,15 +74,30 @@ def effects_table(effects: Contrasts) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index(["metric", "arm"])
 
 
-def effects(effects: Contrasts, words: Mapping[str, str] | None = None, theme: plot.Theme = plot.NOTEBOOK) -> Any:
-    """Draws the ratios to the baseline of all arms on all metrics as a forest plot, with intervals and verdicts.
+def arm_words(effects: Contrasts) -> dict[str, str]:
+    """Returns the label of each arm in figures: what it is among the controls, its latency, or else its name."""
+    return {arm.arm: _label(effects, arm) for arm in effects.data.arms}
 
-    `words` has the labels of the arms, which are called by their names if it is None.
-    """
+
+def _label(effects: Contrasts, arm: Arm) -> str:
+    controls = {"baseline": "baseline", "null": "A/A", "sham": "sham"}
+    if arm.role in controls:
+        return controls[arm.role]
+    if arm.role == "delay":
+        return "answer delay" if arm.delays_only_actions else "both delays" if arm.action_delay_ms else "tick delay"
+    latency_ms = effects.data.latency_ms(arm.arm)
+    if latency_ms == effects.data.latency_ms(effects.baseline):
+        return arm.arm.replace("_", " ")
+    return f"{latency_ms:g} ms" if arm.role == "dose" else f"{tier_name(arm.device)}, {latency_ms:g} ms"
+
+
+def effects(effects: Contrasts, theme: plot.Theme = plot.NOTEBOOK) -> Any:
+    """Draws the ratios to the baseline of all arms on all metrics as a forest plot, with intervals and verdicts."""
+    words = arm_words(effects)
     rows = pd.DataFrame(
         [
             {
-                "arm": arm if words is None else words[arm],
+                "arm": words[arm],
                 "metric": effects.metrics[metric],
                 "ratio": effect.ratio,
                 "low": effect.low,
@@ -92,5 +108,4 @@ def effects(effects: Contrasts, words: Mapping[str, str] | None = None, theme: p
             for (metric, arm), effect in effects.outcome.contrasts.items()
         ]
     )
-    baseline = effects.baseline if words is None else "the baseline"
-    return plot.forest(rows, margin=effects.margin, baseline=baseline, level=1 - effects.plan.alpha, theme=theme)
+    return plot.forest(rows, margin=effects.margin, baseline="the baseline", level=1 - effects.plan.alpha, theme=theme)

@@ -1,6 +1,7 @@
 """Makes the tables and figures of the join burst."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,10 @@ from tickdisk.studies import contrasts
 from tickdisk.studies.join_burst.compute import JOIN, Results
 
 
-def joins(results: Results) -> Any:
-    """Draws the mean join time of every life by arm. A line connects the lives of a block."""
+def joins(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
+    """Draws the mean join time of every life by arm."""
     effects = results.contrasts
-    order = [arm.arm for arm in effects.data.arms]
-    return plot.paired_dots(effects.table, JOIN, title=effects.metrics[JOIN], order=order)
+    return plot.dots_by_arm(effects.table, JOIN, title=effects.metrics[JOIN], words=contrasts.arm_words(effects), theme=theme)
 
 
 def gap_tail(results: Results) -> Any:
@@ -31,6 +31,7 @@ def gap_tail(results: Results) -> Any:
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "joins": joins,
+    "paper_joins": partial(joins, theme=plot.PAPER),
     "effects": lambda results: contrasts.effects(results.contrasts),
     "gap_tail": gap_tail,
 }

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tickdisk import plot, qos
+from tickdisk.foundation.numbers import p_text
 from tickdisk.studies import contrasts
 from tickdisk.studies.runs import LifeTables
 from tickdisk.studies.switchback.compute import ALWAYS, Results, dose_rows
@@ -18,7 +19,7 @@ def timeline(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
     """Draws the first server life over time, with the latency of the device above and the tick gaps below."""
     life, data = results.lives[0], results.contrasts.data
     epochs = life.epochs.assign(latency_ms=life.epochs["arm"].map(data.latency_ms))
-    words = _arm_words(results)
+    words = contrasts.arm_words(results.contrasts)
     return plot.switchback_timeline(epochs, qos.gaps(life.ticks), budget_ms=data.budget_ns / 1e6, words=words, theme=theme)
 
 
@@ -56,20 +57,13 @@ def carry_over(results: Results) -> pd.DataFrame:
             "metric": results.contrasts.metrics[metric],
             "epochs": effect.n,
             "carry-over": effect.carry_over,
-            "p carry-over": effect.carry_over_p,
+            "p carry-over": p_text(effect.carry_over_p),
             "per place": effect.position,
-            "p place": effect.position_p,
+            "p place": p_text(effect.position_p),
         }
         for metric, effect in results.orders.items()
     ]
     return pd.DataFrame(rows).set_index("metric")
-
-
-def _arm_words(results: Results) -> dict[str, str]:
-    data = results.contrasts.data
-    words = {"baseline": "baseline", "null": "A/A", "sham": "sham", "delay": "tick delay"}
-    answers = {arm.arm: "answer delay" for arm in data.arms if arm.delays_only_actions}
-    return {arm.arm: words.get(arm.role) or f"{data.latency_ms(arm.arm):g} ms" for arm in data.arms} | answers
 
 
 FIGURES: Mapping[str, Callable[[Results], Any]] = {
@@ -80,7 +74,7 @@ FIGURES: Mapping[str, Callable[[Results], Any]] = {
     "dose_gap": lambda results: doses(results, results.tick_metric),
     "dose_action": lambda results: doses(results, results.action_metric),
     "paper_timeline": partial(timeline, theme=plot.PAPER),
-    "paper_effects": lambda results: contrasts.effects(results.contrasts, _arm_words(results), plot.PAPER),
+    "paper_effects": lambda results: contrasts.effects(results.contrasts, plot.PAPER),
     "paper_dose": lambda results: doses(results, *results.contrasts.metrics, theme=plot.PAPER),
 }
 TABLES: Mapping[str, Callable[[Results], pd.DataFrame]] = {
