@@ -8,7 +8,7 @@ from IPython.core.getipython import get_ipython
 from tickdisk.foundation.numbers import number
 
 _STYLE = (
-    "<style>.tickdisk-table table { font-size: 85%; table-layout: auto; max-width: 100%; }"
+    "<style>.tickdisk-table { overflow-x: auto; } .tickdisk-table table { font-size: 85%; table-layout: auto; max-width: 100%; }"
     ".tickdisk-table :is(th, td) { text-align: left !important; white-space: normal !important; font-weight: normal; }"
     ".tickdisk-table thead th { font-weight: bold; vertical-align: bottom; }</style>"
 )

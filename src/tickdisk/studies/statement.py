@@ -386,29 +386,34 @@ class Statement:
     def verdicts(self) -> pd.DataFrame:
         """Returns a table for display with one row per claim, indexed by its statement.
 
-        Where there are published findings, further columns have the tested quantity, the published value, the tolerance, our
-        value, and the outcome.
+        Where there are published findings, further columns have the source, the tested quantity, the published value, the
+        tolerance, our value, and the outcome.
         """
         rows = [
-            (claim.statement, claim.source, verdict_text(claim), *_shown(claim), claim.n_text, claim.evidence)
+            (claim.statement, self._size(claim), claim.n_text, verdict_text(claim), *_shown(claim), claim.evidence)
             for claim in self.claims
         ]
-        columns = ["claim", "source", "verdict", *_SHOWN, "n", "evidence"]
-        table = pd.DataFrame(rows, columns=columns).set_index("claim")
-        return table if any(claim.study for claim in self.claims) else table.drop(columns=["source", *_SHOWN])
+        table = pd.DataFrame(rows, columns=["claim", "here", "n", "verdict", *_SHOWN, "evidence"]).set_index("claim")
+        return table if any(claim.study for claim in self.claims) else table.drop(columns=list(_SHOWN))
+
+    def _size(self, claim: Claim) -> str:
+        """Returns the size of a claim's effect in words, which is that of the tested quantity if it is about a finding."""
+        if claim.finding is not None:
+            return claim.finding.here
+        return self.facts[claim.effect].text if claim.effect else ""
 
     def save(self, folder: Path) -> None:
         """Writes facts.json and claims.json into a folder."""
         write_statement(folder, self.facts, self.claims)
 
 
-_SHOWN = ("tested", "published", "upheld", "here", "finding")
+_SHOWN = ("source", "tested", "published", "upheld", "finding")
 """Columns of the table of claims about published findings."""
 
 
 def _shown(claim: Claim) -> tuple[str, ...]:
     held = claim.finding
-    return ("",) * len(_SHOWN) if held is None else (held.quantity, held.published, held.criterion, held.here, claim.study)
+    return ("",) * len(_SHOWN) if held is None else (claim.source, held.quantity, held.published, held.criterion, claim.study)
 
 
 def verdict_text(claim: Claim) -> str:

@@ -21,10 +21,11 @@ def joins(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
 
 def gap_tail(results: Results) -> Any:
     """Draws the distribution of the tick gaps during the burst for each arm that has gaps, over all of its lives."""
-    parts: dict[str, list[npt.NDArray[np.float64]]] = {arm.arm: [] for arm in results.contrasts.data.arms}
+    words = contrasts.arm_words(results.contrasts)
+    parts: dict[str, list[npt.NDArray[np.float64]]] = {label: [] for label in words.values()}
     for life in results.lives:
         for epoch in life.epochs.to_dict("records"):
-            parts[life.name].append(qos.gaps_ms(life.ticks, int(epoch["steady_ns"]), int(epoch["end_ns"])))
+            parts[words[life.name]].append(qos.gaps_ms(life.ticks, int(epoch["steady_ns"]), int(epoch["end_ns"])))
     drawn = {arm: np.concatenate(gaps) for arm, gaps in parts.items() if any(each.size for each in gaps)}
     return plot.tails(drawn, budget_ms=results.contrasts.data.budget_ns / 1e6)
 

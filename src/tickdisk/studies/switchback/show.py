@@ -25,8 +25,8 @@ def timeline(results: Results, theme: plot.Theme = plot.NOTEBOOK) -> Any:
 
 def gap_tail(results: Results) -> Any:
     """Draws the distribution of the tick gaps of each arm, over the steady parts of its epochs."""
-    arms = [arm.arm for arm in results.contrasts.data.arms]
-    parts = {arm: np.concatenate([_gaps_ms(life, arm) for life in results.lives]) for arm in arms}
+    words = contrasts.arm_words(results.contrasts)
+    parts = {label: np.concatenate([_gaps_ms(life, arm) for life in results.lives]) for arm, label in words.items()}
     return plot.tails(parts, budget_ms=results.contrasts.data.budget_ns / 1e6)
 
 
