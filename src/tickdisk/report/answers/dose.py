@@ -1,5 +1,6 @@
 """The sizing table, which says up to which storage latency each metric is good and which disk is enough, and its sentences."""
 
+import math
 from collections.abc import Sequence
 
 from tickdisk.foundation.numbers import joined_list, number, percent, with_interval
@@ -201,20 +202,19 @@ def sentences_of_servers(rows: Sequence[SizingRow]) -> tuple[str, ...]:
 
 
 def _sentence_of_server(server: str, rows: Sequence[SizingRow]) -> str:
-    open_rows = [row for row in rows if row.good_up_to_ms is None and row.suffers_from_ms is None]
-    clauses = []
-    for bound, clause in (
-        ("good_up_to", "{metrics} {are} good up to {latency}"),
-        ("suffers_from", "{metrics} {suffer} from {latency} on"),
-    ):
-        latencies = {getattr(row, f"{bound}_ms"): getattr(row, bound) for row in rows}
-        for value in sorted(value for value in latencies if value is not None):
-            own = [row for row in rows if getattr(row, f"{bound}_ms") == value]
-            are, suffer = ("is", "suffers") if len(own) == 1 else ("are", "suffer")
-            clauses.append(clause.format(metrics=_metrics(own), are=are, suffer=suffer, latency=latencies[value]))
-    if open_rows:
-        clauses.append(f"nothing is decided about {_metrics(open_rows)}")
-    return f"On {server}, {joined_list(clauses)}."
+    groups: dict[tuple[float, float], list[SizingRow]] = {}
+    for row in rows:
+        bounds = (row.good_up_to_ms or math.inf, row.suffers_from_ms or math.inf)
+        groups.setdefault(bounds, []).append(row)
+    return f"On {server}, {'; '.join(_clause(groups[bounds]) for bounds in sorted(groups))}."
+
+
+def _clause(rows: Sequence[SizingRow]) -> str:
+    """Returns what is known of some metrics that have the same bounds."""
+    are, suffer = ("is", "suffers") if len(rows) == 1 else ("are", "suffer")
+    known = [] if rows[0].good_up_to_ms is None else [f"{are} good up to {rows[0].good_up_to}"]
+    known += [] if rows[0].suffers_from_ms is None else [f"{suffer} from {rows[0].suffers_from} on"]
+    return f"{_metrics(rows)} {' and '.join(known)}" if known else f"nothing is decided about {_metrics(rows)}"
 
 
 def sentence_of_burst(rows: Sequence[SizingRow]) -> str:
