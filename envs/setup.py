@@ -410,7 +410,10 @@ def built_with(*names: str) -> tuple[Step, ...]:
 
 LANES: tuple[tuple[tuple[Step, ...], ...], ...] = (
     ((("system packages", system), ("Python environment", environment)),),
-    ((("Python packages", python), *built_with("maturin", "java"), ("crate validator, page checker", validator)), built_with("cargo", "go")),
+    (
+        (("Python packages", python), *built_with("maturin", "java"), ("crate validator, page checker", validator)),
+        built_with("cargo", "go"),
+    ),
     ((("toolchains", toolchains), ("commands", commands)),),
 )
 """Groups of lanes, one group after another. Lanes of a group run side by side, and the steps of a lane one after another."""
