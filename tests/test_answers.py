@@ -9,10 +9,10 @@ import pytest
 from evidence_of import ASKED, STUDIES, evidence_of
 
 from tickdisk.project import SizingClass
-from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentences
+from tickdisk.report.answers import QUESTIONS, Answers, Effect, ServerResult, answer, sentence_beside, sentences
 from tickdisk.report.evidence import Evidence
 from tickdisk.stats import TooFew, Word
-from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Statement
+from tickdisk.studies.statement import THIS_PROJECT, VERDICTS, Claim, Fact, Statement
 
 TIERS = {"SATA SSD": 0.1, "cloud volume": 1.0, "hard disk": 6.0}
 WORDS = [word for kind in VERDICTS.values() for word in kind]
@@ -140,22 +140,22 @@ def test_the_sizing_table_says_which_latency_is_good(good: float | None, hurts: 
         (
             1.02,
             6.01,
-            "and the mean teleport latency at most 20 % above their baselines, and from 6 ms on",
+            "up to 1 ms are shown to lengthen no metric of play by more than 20 %, and from 6 ms on",
         ),
         (
             12.1,
             None,
-            "and the mean teleport latency at most 20 % above their baselines, and no metric is shown to exceed",
+            "up to 12 ms are shown to lengthen no metric of play by more than 20 %, and no metric is shown to be lengthened by more",
         ),
         (
             None,
             1.02,
-            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and from 1 ms",
+            "no latency that was tried is shown to lengthen the mean tick gap by at most 20 %, and from 1 ms",
         ),
         (
             None,
             None,
-            "No latency that was tried is shown to keep the mean tick gap at most 20 % above its baseline, and no metric",
+            "no latency that was tried is shown to lengthen the mean tick gap by at most 20 %, and no metric",
         ),
     ],
 )
@@ -172,8 +172,10 @@ def test_advice_goes_by_the_metric_that_suffers_first() -> None:
     changed = {"switchback.gap_max_good_up_to": 1.0, "switchback.gap_max_hurts_from": 3.0}
     facts = {name: evidence.facts[name].model_copy(update={"value": value}) for name, value in changed.items()}
     advice = answered(replace(evidence, facts={**evidence.facts, **facts})).advice
-    assert advice.startswith("While players play, latencies of up to 1 ms are shown to keep the mean tick gap, ")
-    assert "and from 3 ms on the longest tick gap of an epoch is shown to exceed that." in advice
+    assert advice.startswith(
+        "On Luanti, storage latencies of up to 1 ms are shown to lengthen no metric of play by more than 20 %, "
+    )
+    assert "and from 3 ms on the longest tick gap of an epoch is shown to be lengthened by more." in advice
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_the_sizing_table_says_for_how_many_players_it_holds_and_what_one_more_c
         "mean teleport latency": 5,
     }
     assert {row.per_player for row in found.sizing} == {"", shown}
-    assert "While 5 players play, latencies of up to" in found.advice
+    assert "On Luanti with 5 players, storage latencies of up to" in found.advice
     words = "Each further player adds 9.10 [8.80, 9.40] ms to the longest tick gap for each ms of latency."
     assert (words in found.advice, words in next(each.sentence for each in found.answers if each.id == "latency")) == (
         is_said,
@@ -262,15 +264,49 @@ def test_a_scale_that_decides_nothing_says_so_once() -> None:
     assert next(each.sentence for each in found.answers if each.id == "latency").count("not decided at this scale") == 1
 
 
-@pytest.mark.parametrize(("low", "is_told"), [(49.8, True), (-0.4, False), (None, False)])
-def test_the_abstract_has_the_mechanism_if_it_is_shown(low: float | None, is_told: bool) -> None:
+_WAITS = "a tick in which the server saves waits for 42.9 requests one after another."
+
+
+@pytest.mark.parametrize(
+    ("ends", "waited", "told"),
+    [
+        ((39.8, 60.0), 42.9, f"Each ms of latency adds 53.9 [39.8, 60.0] ms to the longest gap on average, because {_WAITS}"),
+        ((49.8, 60.0), 42.9, f"53.9 [49.8, 60.0] ms to the longest gap on average, of which 42.9 ms are explained: {_WAITS}"),
+        ((30.0, 40.0), 42.9, f"ms to the longest gap on average, although {_WAITS}"),
+        ((49.8, 60.0), 0.568, "Each ms of latency adds 53.9 [49.8, 60.0] ms to the longest gap on average. "),
+        ((49.8, 60.0), None, "Each ms of latency adds 53.9 [49.8, 60.0] ms to the longest gap on average. "),
+        ((-0.4, 60.0), 42.9, ""),
+        (None, 42.9, ""),
+    ],
+)
+def test_the_abstract_has_the_mechanism_as_far_as_it_is_shown(
+    ends: tuple[float, float] | None, waited: float | None, told: str
+) -> None:
     evidence = evidence_of()
     own = Statement("operations.luanti")
-    ends = (low, 60.0) if low is not None else None
     own.fact("per_ms.gap_max.all", 53.9, "ms per ms", interval=ends, source="lives")
-    own.fact("waited.saving.all", 42.9, "requests", source="captured lives")
+    if waited is not None:
+        own.fact("waited.saving.all", waited, "requests", source="captured lives")
     found = answered(replace(evidence, facts={**evidence.facts, **own.facts}))
-    told = (
-        "Each ms of latency adds 53.9 ms to the longest gap, because a tick in which the server saves waits for 42.9 requests one"
+    assert told in found.brief
+    assert ("Each ms of latency adds" in found.brief) == (told != "")
+
+
+def test_the_headline_says_what_other_servers_do() -> None:
+    told = [ServerResult(name, claim, fact) for name, claim, fact in _others()]
+    said = sentence_beside(Effect("6 ms", "the longest gap", 0.2), told)
+    assert said == (
+        "On B it is 2.00 [1.81, 2.20] times as long, on A and C it stays within 20 % of what it was, "
+        "on D it is not known whether it changes, and on E this was not measured."
     )
-    assert (told in found.brief) == is_told
+    assert sentence_beside(Effect("6 ms", "the longest gap", 0.2), []) == ""
+
+
+def _others() -> list[tuple[str, Claim | None, Fact | None]]:
+    words = {"A": "equivalent", "B": "different", "C": "equivalent", "D": "inconclusive"}
+    claims = {}
+    for name, word in words.items():
+        evidence = evidence_of(comparison=word)  # type: ignore[arg-type]
+        claim = evidence.claims[ASKED.claims[0]]
+        claims[name] = (claim, evidence.facts[claim.effect])
+    return [*((name, *found) for name, found in claims.items()), ("E", None, None)]

@@ -1,5 +1,6 @@
 """The first screen of the page: its bars lie where the sizing table says, and an undecided run shows no numbers."""
 
+from dataclasses import replace
 from math import log
 
 import pytest
@@ -8,6 +9,7 @@ from evidence_of import ASKED, evidence_of
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.report.front import Front, front, latencies, reference_front
+from tickdisk.studies.statement import Statement
 
 
 def screen(evidence: Evidence) -> Front:
@@ -19,6 +21,7 @@ def screen(evidence: Evidence) -> Front:
     [
         (1.02, 6.01, ["good", "open", "suffers"]),
         (12.0, None, ["good"]),
+        (11.9977, None, ["good"]),
         (None, 6.01, ["open", "suffers"]),
         (None, None, ["open"]),
         (1.02, None, ["good", "open"]),
@@ -48,10 +51,20 @@ def test_places_are_those_of_a_logarithmic_axis() -> None:
 def test_numbers_stand_only_where_something_is_decided() -> None:
     decided = screen(evidence_of())
     assert decided.is_decided
-    assert [value for value, _ in decided.numbers] == ["2 times as long", "2 times as long"]
-    undecided = screen(evidence_of(comparison="not valid"))
-    assert not undecided.is_decided
-    assert undecided.numbers == []
+    assert [value for value, _ in decided.numbers] == ["2.00 [1.81, 2.20] times as long"] * 2
+    assert not screen(evidence_of(comparison="not valid")).is_decided
+    for verdict in ("not valid", "inconclusive", "equivalent"):
+        assert screen(evidence_of(comparison=verdict)).numbers == []
+    assert screen(evidence_of(ratio=0.5)).numbers == [], "a metric that gets shorter is no lag"
+
+
+@pytest.mark.parametrize(("low", "numbers"), [(49.8, ["53.9 [49.8, 58.1] ms longer"]), (-0.4, []), (None, [])])
+def test_what_a_ms_of_latency_adds_stands_only_where_it_is_shown(low: float | None, numbers: list[str]) -> None:
+    evidence, own = evidence_of(comparison="equivalent"), Statement("operations.luanti")
+    ends = None if low is None else (low, 58.1)
+    own.fact("per_ms.gap_max.all", 53.9, "ms per ms", interval=ends, source="lives")
+    found = screen(replace(evidence, facts={**evidence.facts, **own.facts}))
+    assert [value for value, _ in found.numbers] == numbers
 
 
 def test_the_reference_decides() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from tickdisk.compare import Reference
+from tickdisk.experiment import Arm
 from tickdisk.foundation import record
-from tickdisk.foundation.numbers import number
+from tickdisk.foundation.numbers import number, with_interval
 from tickdisk.project import KeptPlan
 from tickdisk.report.answers import METRICS, PLAY, Answers, Asked, SizingRow, answer
 from tickdisk.report.evidence import Evidence
@@ -54,17 +55,19 @@ class Front:
     origin: str
     """The run that this comes from, in words."""
     is_decided: bool
+    """Whether anything is decided about the server that the studies are about."""
 
 
 def front(answers: Answers, evidence: Evidence, asked: Asked, origin: str) -> Front:
     """Returns the first screen of a run. `origin` names the run in words."""
     doses = latencies(evidence, PLAY)
-    is_decided = any(row.is_decided for row in answers.sizing)
+    title = SERVERS[asked.server].title
+    is_decided = any(row.is_decided for row in answers.sizing if row.server == title)
     sizing = [(row, _bar(row, doses) if len(doses) > 1 else None) for row in answers.sizing]
     shown = [METRICS.get(f"{PLAY}.{name}") for name in (asked.ticks, f"{asked.action}_mean")]
     return Front(
         sentence=answers.headline,
-        numbers=list(_numbers(evidence, asked)) if is_decided else [],
+        numbers=_numbers(evidence, asked),
         ticks=[(f"{number(dose)} ms", _place(dose, doses)) for dose in doses],
         bars=[bar for row, bar in sizing if bar is not None and row.metric in shown],
         sizing=sizing,
@@ -92,29 +95,29 @@ def latencies(evidence: Evidence, study: str) -> list[float]:
 
 
 def _numbers(evidence: Evidence, asked: Asked) -> list[tuple[str, str]]:
-    slow, baseline = ("" if arm is None else arm.arm for arm in (asked.slow, asked.baseline))
-    latency, fast = (_short(evidence, f"{PLAY}.latency.{arm}") for arm in (slow, baseline))
-    against = f"at {latency} of storage latency, compared with {fast}"
-    candidates = (
-        (f"{PLAY}.{asked.ticks}_ratio.{slow}", " times as long", f"is the longest gap between two ticks {against}"),
-        (f"{PLAY}.{asked.action}_mean_ratio.{slow}", " times as long", f"is the mean {asked.action} {against}"),
-        (
-            f"operations.{asked.server}.per_ms.gap_max.all",
-            " ms longer",
-            "is the longest gap for each ms of latency, because a save waits for many requests one after another",
-        ),
-    )
-    facts = ((evidence.facts.get(name), unit, words) for name, unit, words in candidates)
-    return [(number(fact.value) + unit, words) for fact, unit, words in facts if fact is not None and fact.value is not None]
+    """Returns the effects that are shown: those of a slow disk on ticks and actions, and what a ms of latency adds."""
+    latency, fast = ("storage" if arm is None else _latency(evidence, arm) for arm in (asked.slow, asked.baseline))
+    metrics = (METRICS.get(f"{PLAY}.{asked.ticks}", asked.ticks), f"mean {asked.action}")
+    shown = []
+    for name, metric in zip(asked.claims, metrics, strict=True):
+        claim = evidence.claims.get(name)
+        if claim is not None and claim.direction == "higher":
+            shown.append((f"{evidence.text(claim.effect)} times as long", f"is the {metric} at {latency}, compared with {fast}"))
+    slope = evidence.facts.get(f"operations.{asked.server}.per_ms.gap_max.all")
+    if slope is not None and slope.low is not None and slope.low > 0:
+        size = with_interval(slope.value, slope.low, slope.high)
+        shown.append((f"{size} ms longer", "is the longest tick gap on average for each ms of latency"))
+    return shown
 
 
-def _short(evidence: Evidence, name: str) -> str:
-    return evidence.short(name) if name in evidence.facts else "the baseline"
+def _latency(evidence: Evidence, arm: Arm) -> str:
+    name = f"{PLAY}.latency.{arm.arm}"
+    return f"{evidence.short(name)} of storage latency" if name in evidence.facts else f"the latency of {arm.arm}"
 
 
 def _bar(row: SizingRow, doses: Sequence[float]) -> Bar:
     least, most = doses[0], doses[-1]
-    good, suffers = row.good_up_to_ms, row.suffers_from_ms
+    good, suffers = (None if bound is None else _nearest(bound, doses) for bound in (row.good_up_to_ms, row.suffers_from_ms))
     first, last = least if good is None else good, most if suffers is None else suffers
     parts: list[tuple[Kind, float, float]] = [("good", least, first), ("open", first, last), ("suffers", last, most)]
     # A metric that suffers from the slowest latency that was tried still has a mark there.
@@ -126,6 +129,11 @@ def _bar(row: SizingRow, doses: Sequence[float]) -> Bar:
     ]
     words = f"good up to {row.good_up_to}, suffers from {row.suffers_from}" if row.is_decided else "not decided"
     return Bar(f"{row.server}: {row.metric}", words, shown or [Segment("open", 0.0, 100.0)])
+
+
+def _nearest(realised_ms: float, doses: Sequence[float]) -> float:
+    """Returns the latency of the arm that realised this latency, because an arm realises a little more or less than its own."""
+    return min(doses, key=lambda dose: abs(log(dose / realised_ms)))
 
 
 def _place(latency_ms: float, doses: Sequence[float]) -> float:

@@ -74,6 +74,7 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         cards=[_card(study, evidence) for study in STUDIES if evidence.has(study)],
         claims=claims,
         confidence=percent(plan.config.decision.confidence),
+        margin=percent(plan.config.decision.margin),
         baseline=_baseline(asked, evidence),
         verdicts=list(dict.fromkeys(claim.verdict for claim in evidence.claims.values())),
         studies=list(dict.fromkeys(claim.experiment for claim in claims)),

@@ -7,7 +7,7 @@ the sizing table, which says up to which storage latency each metric is good, an
 from tickdisk.report.answers.asked import Asked
 from tickdisk.report.answers.disk import effects_of_disk
 from tickdisk.report.answers.dose import METRICS, PLAY, SizingRow
-from tickdisk.report.answers.effect import Effect, ServerResult, sentences
+from tickdisk.report.answers.effect import Effect, ServerResult, sentence_beside, sentences
 from tickdisk.report.answers.questions import ANSWERS, QUESTIONS, Answers, answer
 from tickdisk.report.answers.why import has_too_few
 
@@ -24,5 +24,6 @@ __all__ = [
     "answer",
     "effects_of_disk",
     "has_too_few",
+    "sentence_beside",
     "sentences",
 ]

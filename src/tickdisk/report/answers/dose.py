@@ -173,22 +173,22 @@ def sentence_of_bounds(evidence: Evidence, rows: Sequence[SizingRow], margin: fl
     undecided = _undecided(evidence, play)
     if undecided:
         return undecided
-    within, decided = f"at most {percent(margin)} above its baseline", [row for row in play if row.is_decided]
-    within_all = f"at most {percent(margin)} above {'its baseline' if len(decided) == 1 else 'their baselines'}"
+    decided = [row for row in play if row.is_decided]
     good = min(decided, key=lambda row: row.good_up_to_ms or 0.0)
-    hurt = min(decided, key=lambda row: float("inf") if row.suffers_from_ms is None else row.suffers_from_ms)
+    hurt = min(decided, key=lambda row: math.inf if row.suffers_from_ms is None else row.suffers_from_ms)
+    none = "no metric of play" if decided == play else f"none of these metrics: {_metrics(decided)}"
     first = (
-        f"No latency that was tried is shown to keep the {good.metric} {within}"
+        f"no latency that was tried is shown to lengthen the {good.metric} by at most {percent(margin)}"
         if good.good_up_to_ms is None
-        else f"While {_players(good)} play, latencies of up to {good.good_up_to} are shown to keep "
-        f"{_metrics(decided)} {within_all}"
+        else f"storage latencies of up to {good.good_up_to} are shown to lengthen {none} by more than {percent(margin)}"
     )
     second = (
-        "and no metric is shown to exceed that at any latency"
+        "and no metric is shown to be lengthened by more at any latency"
         if hurt.suffers_from_ms is None
-        else f"and from {hurt.suffers_from} on the {hurt.metric} is shown to exceed that"
+        else f"and from {hurt.suffers_from} on the {hurt.metric} is shown to be lengthened by more"
     )
-    return f"{first}, {second}."
+    players = "" if good.players is None else f" with {count_text(good.players, 'players')}"
+    return f"On {good.server}{players}, {first}, {second}."
 
 
 def sentences_of_servers(rows: Sequence[SizingRow]) -> tuple[str, ...]:
@@ -233,10 +233,6 @@ def sentence_of_burst(rows: Sequence[SizingRow]) -> str:
         f"When all players join at once, the {first.metric} suffers from {first.suffers_from} on: it is {first.least}, the least "
         "latency that was tried there."
     )
-
-
-def _players(row: SizingRow) -> str:
-    return "players" if row.players is None else count_text(row.players, "players")
 
 
 def _metrics(rows: Sequence[SizingRow]) -> str:

@@ -58,6 +58,32 @@ _SENTENCES: Mapping[Outcome, str] = {
 }
 
 
+_BESIDE: Mapping[Outcome, str] = {
+    "longer": "on {servers} it is {sizes} times as long",
+    "shorter": "on {servers} it is shorter, {sizes} times as long",
+    "equivalent": "on {servers} it stays within {margin} of what it was",
+    "inconclusive": "on {servers} it is not known whether it changes",
+    "not valid": "on {servers} this was not decided",
+    "not run": "on {servers} this was not measured",
+}
+
+
+def sentence_beside(effect: Effect, told: Sequence[ServerResult]) -> str:
+    """Says in one short sentence what became of the same effect on other servers, or nothing if there are none."""
+    clauses = []
+    for outcome, clause in _BESIDE.items():
+        own = [each for each in told if each.outcome == outcome]
+        if own:
+            servers, sizes = (joined_list(words) for words in ([each.server for each in own], _sizes(own)))
+            clauses.append(clause.format(servers=servers, sizes=sizes, margin=percent(effect.margin)))
+    said = joined_list(clauses)
+    return f"{said[0].upper()}{said[1:]}." if said else ""
+
+
+def _sizes(told: Sequence[ServerResult]) -> list[str]:
+    return [each.fact.text for each in told if each.fact is not None]
+
+
 def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bool = True) -> str:
     """Says what was found about an effect on each server, in one sentence for each outcome that occurred.
 
@@ -74,7 +100,7 @@ def sentences(effect: Effect, told: Sequence[ServerResult], *, names_servers: bo
                     cause=effect.cause,
                     quantity=effect.quantity,
                     margin=percent(effect.margin),
-                    sizes=joined_list([each.fact.text for each in own if each.fact is not None]),
+                    sizes=joined_list(_sizes(own)),
                     reason=reasons(each.claim for each in own if each.claim is not None),
                 )
             )

@@ -1,10 +1,11 @@
 """The questions of the paper, and a function for each that answers it in whole English sentences for every outcome."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.experiment import JOIN_BURST, Arm
-from tickdisk.foundation.numbers import number, percent
+from tickdisk.foundation.numbers import number, percent, with_interval
 from tickdisk.foundation.record import Record
 from tickdisk.project import SizingClass
 from tickdisk.report.answers.asked import Asked
@@ -21,7 +22,7 @@ from tickdisk.report.answers.dose import (
     sentences_of_servers,
     sizing,
 )
-from tickdisk.report.answers.effect import Effect, ServerResult, sentences
+from tickdisk.report.answers.effect import Effect, ServerResult, sentence_beside, sentences
 from tickdisk.report.answers.servers import other_servers
 from tickdisk.report.answers.why import has_too_few, reasons
 from tickdisk.report.evidence import Evidence
@@ -49,7 +50,7 @@ class Answers(Record):
     headline: str
     """The answer to the question of the title, in one sentence."""
     brief: str
-    """The effects of storage latency, their mechanism, and the latency that is good enough, as the paper's abstract has them."""
+    """The effect of storage latency on ticks, its mechanism, and the latency that is good enough, as in the paper's abstract."""
     advice: str
     """The latency at which a disk is good enough, in one or two sentences."""
     servers: tuple[str, ...] = ()
@@ -191,13 +192,17 @@ def _effects(context: Context) -> str:
 
 
 def _headline(context: Context) -> str:
-    """Returns the answer to the question of the title in one sentence: the effect on ticks, and the latency that is good."""
-    effect = _effect_on_ticks(context)
+    """Returns the answer to the question of the title: the effect on ticks, its bounds, and what other servers do."""
+    (effect, claim), _ = context.confirmatory
     title = METRICS.get(f"{PLAY}.{context.asked.ticks}")
-    good = next((row.good_up_to for row in context.sizing if row.metric == title and row.good_up_to_ms is not None), None)
-    if good is None or context.told(context.asked.claims[0]).outcome != "longer":
-        return effect
-    return f"{effect.removesuffix('.')}, while up to {good} it is shown to be at most {percent(context.margin)} longer."
+    row = next((row for row in context.sizing if row.metric == title), None)
+    told = context.told(claim)
+    if told.outcome != "longer" or row is None:
+        return _joined(sentences(effect, [told]), _beside(context))
+    since = "" if row.suffers_from_ms is None else f", from {row.suffers_from} on"
+    said = sentences(effect, [told], names_servers=False).removesuffix(".")
+    good = "" if row.good_up_to_ms is None else f", while up to {row.good_up_to} it is at most {percent(context.margin)} longer"
+    return _joined(f"Yes on {context.server}{since}: {said}{good}.", _beside(context))
 
 
 def _effect_on_ticks(context: Context) -> str:
@@ -233,19 +238,30 @@ def _improvements(context: Context, server: str, prefix: str) -> Iterator[str]:
             yield sentences(Effect(cause, f"the {title}", context.margin), [result])
 
 
-def _mechanism(context: Context) -> str:
-    """Returns one sentence with the number of requests that a tick of a save waits for, one after another.
+def _beside(context: Context) -> str:
+    """Returns one sentence with the effect on ticks of the other servers. It is empty if no other server took part."""
+    (effect, claim), _ = context.confirmatory
+    return sentence_beside(effect, context.all_told(claim)[1:])
 
-    It is empty if that was not captured, or if slow operations are not shown to lengthen the longest gap.
+
+def _mechanism(context: Context) -> str:
+    """Returns in words what a ms of latency adds, and how much of it the requests are that a saving tick waits for.
+
+    The text is empty if slow operations are not shown to lengthen the longest gap.
     """
     own = f"operations.{context.asked.server}"
     slope, waited = (context.evidence.facts.get(f"{own}.{name}") for name in ("per_ms.gap_max.all", "waited.saving.all"))
-    if slope is None or waited is None or (slope.low or 0.0) <= 0 or not waited.value:
+    if slope is None or slope.value is None or slope.low is None or slope.low <= 0:
         return ""
-    return (
-        f"Each ms of latency adds {number(slope.value)} ms to the longest gap, because a tick in which the server saves waits "
-        f"for {waited.short} one after another."
-    )
+    added = f"{with_interval(slope.value, slope.low, slope.high)} ms to the longest gap"
+    if waited is None or waited.value is None or waited.value < 1:
+        return f"Each ms of latency adds {added} on average."
+    waits = f"a tick in which the server saves waits for {waited.short} one after another"
+    if slope.low <= waited.value <= (slope.high or math.inf):
+        return f"Each ms of latency adds {added} on average, because {waits}."
+    if waited.value < slope.low:
+        return f"Each ms of latency adds {added} on average, of which {number(waited.value)} ms are explained: {waits}."
+    return f"Each ms of latency adds {added} on average, although {waits}."
 
 
 def _advice(context: Context) -> str:
@@ -431,7 +447,9 @@ def answer(
     servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
         headline=_headline(context),
-        brief=_joined(_effect_on_ticks(context), _mechanism(context), sentence_of_bounds(evidence, context.sizing, margin)),
+        brief=_joined(
+            _effect_on_ticks(context), _mechanism(context), _beside(context), sentence_of_bounds(evidence, context.sizing, margin)
+        ),
         advice=advice,
         servers=sentences_of_servers([*context.sizing, *rows]),
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
