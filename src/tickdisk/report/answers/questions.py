@@ -442,12 +442,12 @@ def answer(
     others = other_servers(evidence)
     context = Context(evidence, asked, server, tiers, sizing(evidence, server, asked.server), margin, others)
     rows = [row for prefix, title in others.items() for row in sizing(evidence, title, prefix.split(".")[1], prefix)]
-    advice = _advice(context)
+    advice, bounds = _advice(context), sentence_of_bounds(evidence, context.sizing, margin)
     apart = evidence.facts.get(f"operations.{asked.server}.title")
     servers = {asked.server: server, **{prefix.split(".")[1]: title for prefix, title in others.items()}}
     return Answers(
         headline=_headline(context),
-        brief=_joined(
+        brief=_joined(_effect_on_ticks(context), _mechanism(context), _beside(context), bounds),
             _effect_on_ticks(context), _mechanism(context), _beside(context), sentence_of_bounds(evidence, context.sizing, margin)
         ),
         advice=advice,
