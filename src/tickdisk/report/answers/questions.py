@@ -448,8 +448,6 @@ def answer(
     return Answers(
         headline=_headline(context),
         brief=_joined(_effect_on_ticks(context), _mechanism(context), _beside(context), bounds),
-            _effect_on_ticks(context), _mechanism(context), _beside(context), sentence_of_bounds(evidence, context.sizing, margin)
-        ),
         advice=advice,
         servers=sentences_of_servers([*context.sizing, *rows]),
         answers=tuple(Answer(id=name, question=question, sentence=say(context)) for name, (question, say) in QUESTIONS.items()),
