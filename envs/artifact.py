@@ -31,6 +31,7 @@ FOR_RELEASES = re.compile(
 """A requirement that some releases of Python 3.11 have and others have not: its name with its version, and its checksums."""
 NETWORK = "check the network, then run `make artifact` again"
 OFFLINE = """# In the folder of the sources, and with the packages that ../packages/debian.txt names: . ./offline.sh && make setup
+python3 --version | grep -q "^Python {major}[.]{minor}[.]" || echo "The packages are for Python {major}.{minor}." >&2
 here=$(cd .. && pwd)/packages
 export PIP_NO_INDEX=1 PIP_FIND_LINKS="$here/python"
 export CARGO_HOME="$here/cargo"
@@ -46,11 +47,13 @@ def sources(folder: Path, commit: str) -> None:
     with tarfile.open(archive) as files:
         files.extractall(folder / "tickdisk", filter="data")
     archive.unlink()
-    (folder / "tickdisk/offline.sh").write_text(OFFLINE)
+    (folder / "tickdisk/offline.sh").write_text(OFFLINE.format(major=sys.version_info[0], minor=sys.version_info[1]))
 
 
 def results(folder: Path, _: str) -> None:
     """Copies what the run in `results/` measured and stated, without the worlds."""
+    if not (ROOT / "results/checked.json").exists():
+        raise SetupError("results/checked.json is missing, so that the run is not whole; run `make paper` first")
     target = folder / "results"
     target.mkdir()
     for path in sorted((ROOT / "results").iterdir()):
@@ -177,7 +180,7 @@ def main() -> int:
         began_s = time.monotonic()
         try:
             step(folder, commit)
-        except (SetupError, OSError) as error:
+        except (SetupError, OSError, ValueError) as error:
             print(f"make artifact: {step.__name__} failed: {error}", file=sys.stderr)
             return 1
         log.append(f"{step.__name__}\t{time.monotonic() - began_s:.1f} s\n")

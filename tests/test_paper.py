@@ -13,7 +13,7 @@ import typst
 from evidence_of import ASKED, STUDIES, evidence_of
 from records_of import plan_of
 
-from tickdisk.compare import KeptStudy, Reference, compare, load
+from tickdisk.compare import KeptStudy, Reference, compare, compare_with_reference, load
 from tickdisk.config import load_config
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
@@ -22,11 +22,12 @@ from tickdisk.report import publish, set_paper
 from tickdisk.report.answers import answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.stats import BelowFloor
-from tickdisk.studies.statement import Statement, read_claims, read_facts
+from tickdisk.studies.statement import VERDICTS, Claim, Fact, Figures, Statement, read_claims, read_facts
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES = ROOT / "workflow/paper"
 RUNS = (ROOT / "tests/kept", ROOT / "data/reference/paper")
+STUDIES_ALONE = ("backup", "bursts", "changes", "instances", "load", "memory", "predictions", "twin")
 PROSE = sorted((TEMPLATES / "sections").glob("*.typ"))
 
 
@@ -138,6 +139,53 @@ def test_each_kept_run_of_a_study_stands_under_its_name_with_its_own_confidence(
     (origins,) = (figure for figure in figures if "from which the results" in figure)
     assert re.findall(r"\d+ %", origins) == ["80 %", "70 %"]
     set_paper(template, Path("results/paper.pdf"))
+
+
+def _kept(study: str) -> tuple[dict[str, Fact], dict[str, Claim]]:
+    folder = ROOT / "data/kept" / study
+    return read_facts(folder), read_claims(folder)
+
+
+@pytest.mark.parametrize("study", [path.name for path in sorted((ROOT / "data/kept").iterdir()) if path.name in STUDIES_ALONE])
+@pytest.mark.parametrize("outcome", [*VERDICTS["comparison"], "no claims", "few facts", "no figure"])
+def test_a_study_that_this_run_measured_is_set_whatever_came_out(
+    study: str, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts, claims = _kept(study)
+    words = {"different": "kept", "equivalent": "kept", "inconclusive": "missed", "not valid": "not valid"}
+    if outcome in words:
+        changed = {"comparison": outcome, "bound": words[outcome]}
+        claims = {
+            name: claim.model_copy(
+                update={"verdict": changed[claim.kind], "direction": "higher" if changed[claim.kind] == "different" else ""}
+            )
+            for name, claim in claims.items()
+        }
+    elif outcome == "no claims":
+        claims = {}
+    elif outcome == "few facts":
+        kept = (".title", "confidence", "disk_name", ".refaults.warm", ".tar.sata_ssd", "gap.slow.regions_80", "instances_2")
+        claims = {name: claim for name, claim in claims.items() if claim.effect.endswith(kept)}
+        facts = {name: fact for name, fact in facts.items() if name.endswith(kept)}
+    figures: dict[str, Figures] = {study: {} if outcome == "no figure" else {f"paper_{study}": "it was not drawn"}}
+    evidence = evidence_of()
+    whole = Evidence({**evidence.facts, **facts}, {**evidence.claims, **claims}, {**evidence.figures, **figures}, {})
+    template = written(tmp_path, whole, "companion")
+    monkeypatch.chdir(tmp_path)
+    set_paper(template, Path("results/companion.pdf"))
+
+
+def test_the_documents_with_our_kept_runs_are_within_their_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = written(tmp_path, evidence_of(), "companion")
+    for part in ("kept", "reference"):
+        shutil.copytree(ROOT / "data" / part, tmp_path / "data" / part)
+    monkeypatch.chdir(tmp_path)
+    compare_with_reference(Path("results"), Path("results/comparison.json"))
+    for document, limit in publish.LIMITS.items():
+        found = publish.extent(template.with_name(f"{document}.typ"))
+        assert found.pages <= limit.pages
+        assert found.body_pages <= limit.body_pages
+        assert found.figures <= limit.figures
 
 
 def _text() -> str:

@@ -18,7 +18,8 @@ def analyse(
 ) -> None:
     """Makes notebooks, paper, companion and page from the raw lives of an archive, without root and without a server.
 
-    It compares facts and claims with those of the archive, and ends with exit code 1 if one of them differs by more than 1e-12.
+    It compares facts and claims with those of the archive, and ends with exit code 1 if one of them is another. A number may
+    differ by 1e-12 of it.
     """
     from tickdisk.report.analyse import Analysed
     from tickdisk.report.analyse import analyse as analysed

@@ -104,12 +104,12 @@ def write_reference(results: Path, references: Path = REFERENCES, kept: Path = K
     if stated is None or stated.word != scale:
         found = "no scale" if stated is None else f"the scale {stated.word}"
         raise TickdiskError(f"{results / FACTS} is of {found}, and the plan beside it of {scale}; finish the run first")
+    if folder.parent == kept and scale == "smoke":
+        raise TickdiskError("a run at the scale smoke decides nothing and is not kept; run the study at another scale")
     for name, stated_in_run in ((FACTS, facts), (CLAIMS, list(read_claims(results).values()))):
         # Each fact and each claim has a line of its own, so that a diff shows what a new run changed.
         write_text(folder / name, _lines(plain(stated_in_run)))
     if folder.parent == kept:
-        if scale == "smoke":
-            raise TickdiskError("a run at the scale smoke decides nothing and is not kept; run the study at another scale")
         study = STUDIES[_study_of(folder)]
         drawn = results / "notebooks" / study.name / "figures" / f"{study.card.figure}.svg"
         write_text(folder / _FIGURE, drawn.read_text(encoding="utf-8"))

@@ -50,13 +50,14 @@ def with_interval(value: float | None, low: float | None, high: float | None) ->
     """Writes a value and its interval, or "not estimable" for a value of None or NaN. Without both ends, the value stands alone.
 
     All three numbers have as many decimals as the interval supports: two digits of half its length, but no more than three
-    digits of its end that is closer to 0. If one end is more than ten times the other, each number has three digits of its own.
+    digits of its end that is closer to 0, or of its end that is farther from 0 if the interval contains 0. If both ends have one
+    sign and one end is more than ten times the other, each number has three digits of its own.
     The ends are rounded outwards.
 
     >>> with_interval(1.0, 0.9154, 1.0916), with_interval(-0.00792, -0.236, 0.2197), with_interval(7.25, None, None)
     ('1.000 [0.915, 1.092]', '-0.01 [-0.24, 0.22]', '7.25')
-    >>> with_interval(1.62, 0.0284, 92.1)
-    '1.62 [0.0284, 92.1]'
+    >>> with_interval(1.62, 0.0284, 92.1), with_interval(3.0, -0.001, 100.0), with_interval(2.0, 1.5, None)
+    ('1.62 [0.0284, 92.1]', '3 [-1, 100]', '2.00 [1.50, ∞]')
     """
     if value is None or value != value or (_unknown(low) and _unknown(high)):  # noqa: PLR0124 - NaN
         return number(value)

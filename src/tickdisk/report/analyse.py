@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isclose
@@ -12,15 +13,17 @@ from pathlib import Path
 
 from tickdisk import compare
 from tickdisk.experiment import STUDIES
+from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
 from tickdisk.report.page import write_page
 from tickdisk.report.publish import LIMITS, RESULTS, collect, set_paper
-from tickdisk.studies.statement import Fact, read_claims, read_facts
+from tickdisk.studies.statement import MISSING, Fact, read_claims, read_facts
 
 _PROJECT = ("notebooks", "data", "workflow/paper", "CITATION.cff", "Snakefile")
 """Parts of the project that the analysis reads beside the results. A notebook knows the folder by its Snakefile."""
 _TEMPLATES = Path("workflow/paper")
 _TOLERANCE = 1e-12
+_NUMBERS = {"value", "low", "high"}
 _EMPTY_URLS = ("mathjax_url", "require_js_url", "jupyter_widgets_base_url", "mermaid_js_url")
 _TO_HTML = ("jupyter", "nbconvert", "--log-level", "WARN", "--to", "html", *(f"--HTMLExporter.{name}=" for name in _EMPTY_URLS))
 _ARCHIVED = "archived"
@@ -34,7 +37,10 @@ class Analysed:
     facts: int
     claims: int
     other: tuple[str, ...]
-    """Names of the facts and claims that are not those of the archive, to a relative difference of 1e-12."""
+    """Names of the facts and claims that are not those of the archive.
+
+    A value and the ends of its interval may differ by 1e-12 of it, and all words are the same.
+    """
 
 
 def analyse(archive: Path, folder: Path, project: Path) -> Iterator[str | Analysed]:
@@ -56,7 +62,7 @@ def analyse(archive: Path, folder: Path, project: Path) -> Iterator[str | Analys
             _render(study)
             yield study
         folders = [RESULTS / "notebooks" / study for study in studies]
-        collect(folders, RESULTS)
+        collect(folders, RESULTS, missing=record.read(dict[str, str], RESULTS / MISSING))
         compare.compare_with_reference(RESULTS, RESULTS / "comparison.json")
         for document in LIMITS:
             set_paper(_TEMPLATES / f"{document}.typ", RESULTS / f"{document}.pdf")
@@ -67,7 +73,9 @@ def analyse(archive: Path, folder: Path, project: Path) -> Iterator[str | Analys
             own_facts, own_claims = read_facts(RESULTS / "notebooks" / study), read_claims(RESULTS / "notebooks" / study)
             old_facts, old_claims = read_facts(archived / study), read_claims(archived / study)
             facts, claims = facts + len(own_facts), claims + len(own_claims)
-            other += [name for name in own_facts.keys() | old_facts.keys() if not _same(own_facts.get(name), old_facts.get(name))]
+            other += [
+                name for name in own_facts.keys() | old_facts.keys() if not is_same(own_facts.get(name), old_facts.get(name))
+            ]
             other += [name for name in own_claims.keys() | old_claims.keys() if own_claims.get(name) != old_claims.get(name)]
     yield Analysed(tuple(studies), facts, claims, tuple(sorted(other)))
 
@@ -82,9 +90,11 @@ def _unpack(archive: Path, folder: Path) -> None:
                 if len(parts) > 1 and parts[1] == RESULTS.name:
                     member.name = str(Path(*parts[1:]))
                     files.extract(member, folder, filter="data")
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        shutil.rmtree(folder)
         raise TickdiskError(f"{archive} cannot be read: {error}; take an archive of `make artifact`") from error
     if not (folder / RESULTS / "plan.json").exists():
+        shutil.rmtree(folder)
         raise TickdiskError(f"{archive} has no results/plan.json; take an archive of `make artifact`")
 
 
@@ -115,7 +125,12 @@ def _call(words: Sequence[str | Path], study: str) -> None:
         raise TickdiskError(f"notebooks/{study}.ipynb could not be rendered: {last}")
 
 
-def _same(one: Fact | None, other: Fact | None) -> bool:
-    if one is None or other is None or one.value is None or other.value is None:
-        return one == other
-    return isclose(one.value, other.value, rel_tol=_TOLERANCE) and (one.n, one.unit) == (other.n, other.unit)
+def is_same(one: Fact | None, other: Fact | None) -> bool:
+    """Returns whether two facts are the same. Their numbers may differ by 1e-12 of their size."""
+    if one is None or other is None:
+        return one is other
+    numbers = [(getattr(one, name), getattr(other, name)) for name in sorted(_NUMBERS)]
+    are_close = all(
+        mine == its or (mine is not None and its is not None and isclose(mine, its, rel_tol=_TOLERANCE)) for mine, its in numbers
+    )
+    return are_close and one.model_dump(exclude=_NUMBERS) == other.model_dump(exclude=_NUMBERS)

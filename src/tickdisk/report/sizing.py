@@ -42,17 +42,20 @@ _ABOUT: Mapping[str, str] = {
     LOAD.name: "The slow disk is the fast one with the latency of the hard disk tier. A step is carried if late ticks come too "
     "late by at most {load.most_late} in all and if the 95th percentile of the latency of actions is at most {load.most_p95}. It "
     "is measured for one save period of {setup.load.save_period_s}.",
-    BURSTS.name: "The slow disk is the hard disk tier, with {bursts.luanti.latency} for each request and any number of requests "
-    "at once. A burst has {bursts.luanti.players}, rates are planned ones, and nothing is saved meanwhile.",
+    BURSTS.name: "The slow disk is the hard disk tier, with {bursts.SERVER.latency} for each request and any number of requests "
+    "at once. A burst has {bursts.SERVER.players}, rates are planned ones, and nothing is saved meanwhile.",
     INSTANCES.name: "The slow disk is the model of a hard disk that seeks, has a write cache, and serves one request after "
-    "another. Each server has {instances.luanti.players}, {instances.luanti.cores}, {instances.luanti.memory} of memory, and "
+    "another. Each server has {instances.SERVER.players}, {instances.SERVER.cores}, {instances.SERVER.memory} of memory, and "
     "saves every {setup.instances.save_period_s}. Usual servers save less often.",
-    MEMORY.name: "The slow disk is the fast one with {memory.luanti.latency} for each request. A server has "
-    "{setup.memory.players}, who go to {memory.luanti.hot_places} again and again, and saves every "
+    MEMORY.name: "The slow disk is the fast one with {memory.SERVER.latency} for each request. A server has "
+    "{setup.memory.players}, who go to {memory.SERVER.hot_places} again and again, and saves every "
     "{setup.memory.save_period_s}. With warm memory, the page cache has the whole world. With cold memory it has nothing of it. "
     "Half and quarter are the share of the visited part for which there is room.",
 }
-"""Sentences about the slow disk and the sizes of each study, in which {} around the name of a fact stands for its value."""
+"""Sentences about the slow disk and the sizes of each study, in which {} around the name of a fact stands for its value.
+
+SERVER in a name is the first server that has the fact.
+"""
 _STUDIES: Mapping[str, tuple[_Rows, ...]] = {
     LOAD.name: (
         _Rows(
@@ -134,7 +137,11 @@ def sizing_list(kept: Path = KEPT) -> str:
 
 
 def _filled(text: str, facts: Mapping[str, Fact]) -> str:
-    return _FACT.sub(lambda name: facts[name[1]].short, text)
+    def short(asked: re.Match[str]) -> str:
+        pattern = re.compile(re.escape(asked[1]).replace("SERVER", r"[^.]+"))
+        return facts[next((name for name in facts if pattern.fullmatch(name)), asked[1])].short
+
+    return _FACT.sub(short, text)
 
 
 def _rows(facts: Mapping[str, Fact], verdicts: Mapping[str, str], study: str, rows: _Rows) -> Iterator[tuple[str, ...]]:

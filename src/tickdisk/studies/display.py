@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from IPython.core.getipython import get_ipython
 
@@ -16,7 +17,7 @@ _STYLE = (
 
 def as_html(table: pd.DataFrame) -> str:
     """Returns a table as HTML. Columns without any value are left out, and a line below the table names them."""
-    shown = table.reset_index() if any(name is not None for name in table.index.names) else table
+    shown = table.reset_index(allow_duplicates=True) if any(name is not None for name in table.index.names) else table
     texts = shown.map(_text)
     empty = [column for column in shown.columns if (texts[column] == "").all()] if len(shown) else []
     markup = texts.drop(columns=empty).to_html(border=0, index=shown is table, sparsify=True)
@@ -33,10 +34,10 @@ def show_tables_as_html() -> None:
 
 def _text(value: Any) -> str:
     """Returns the text of a cell, which is empty for a missing value."""
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return "" if value != value else number(value)  # noqa: PLR0124 - NaN
-    if isinstance(value, int):
+    if isinstance(value, float | np.floating):
+        return "" if value != value else number(float(value))  # noqa: PLR0124 - NaN
+    if isinstance(value, int | np.integer):
         return f"{value:,}"
     return "" if value is None or value is pd.NA or value is pd.NaT else str(value)

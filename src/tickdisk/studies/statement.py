@@ -127,15 +127,18 @@ def _number(value: float | None) -> float | int | None:
     return int(value) if isinstance(value, int) else float(value)
 
 
-def _written(value: float | None, unit: str, low: float | None = None, high: float | None = None) -> str:
-    """Returns a number with its interval and its unit. A share is written in %, and a very short time in µs or ns."""
+def _written(value: float | None, unit: str, low: float | None = None, high: float | None = None, *, short: bool = False) -> str:
+    """Returns a number with its interval and its unit. A share is written in %, and a very short time in µs or ns.
+
+    The short text has no interval, and the same unit.
+    """
     factor, symbol = (100.0, "%") if unit == "share" else (1.0, _SYMBOLS.get(unit, unit))
     if unit == "ms":
         longest = max(abs(part) for part in (value, low, high, 0.0) if part is not None)
         factor, symbol = next(((by, word) for limit, by, word in _SHORT_TIMES if 0 < longest < limit), (1.0, unit))
     if factor != 1:
         value, low, high = (None if part is None else factor * part for part in (value, low, high))
-    text = numbers.with_interval(value, low, high)
+    text = numbers.number(value) if short else numbers.with_interval(value, low, high)
     return text if value is None or symbol in ("", "ratio") else f"{text} {symbol}"
 
 
@@ -198,7 +201,7 @@ class Statement:
         low, high = interval if interval is not None else (None, None)
         unit = singular(unit) if value == 1 and isinstance(value, int) else unit
         value, low, high = _number(value), _number(low), _number(high)
-        text, short = _written(value, unit, low, high), _written(value, unit)
+        text, short = (_written(value, unit, low, high, short=is_short) for is_short in (False, True))
         fact = Fact(value=value, unit=unit, low=low, high=high, n=n, source=source, note=note, text=text, short=short)
         return self._state(name, fact)
 

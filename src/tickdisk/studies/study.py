@@ -69,8 +69,8 @@ class Study(Generic[Results]):
         return table
 
     def outcome(self) -> Markdown:
-        """Returns in one or two sentences what came out, as `Statement.outcome` does."""
-        return Markdown(f"**{self.statement.outcome()}**")  # type: ignore[no-untyped-call]
+        """Returns in a few sentences what came out, as `Statement.outcome` does."""
+        return Markdown(f"**{self.statement.outcome() or 'This study makes no claims here.'}**")  # type: ignore[no-untyped-call]
 
     def verdicts(self) -> pd.DataFrame:
         """Returns the claims with their verdicts, as `Statement.verdicts` does."""

@@ -46,7 +46,9 @@ class ClassRow(Record):
     flush_ms: float
     """The mean time by which the flush lengthens it."""
     servers: tuple[ServerAnswer, ...]
-    """The answer on each server on which reads, writes and flushes were measured apart."""
+    """The answer on each server on which reads, writes and flushes were measured apart. It is empty if there is none."""
+    is_measured: bool
+    """Whether servers ran on the class, so that the answer is no prediction."""
 
 
 def class_rows(evidence: Evidence, classes: Mapping[str, SizingClass], servers: Mapping[str, str]) -> list[ClassRow]:
@@ -54,6 +56,7 @@ def class_rows(evidence: Evidence, classes: Mapping[str, SizingClass], servers: 
 
     `servers` has the names of the servers in prose, by their names in the names of facts.
     """
+    asked = {key: title for key, title in servers.items() if f"operations.{key}.title" in evidence.facts}
     return [
         ClassRow(
             name=tier_name(name),
@@ -62,14 +65,15 @@ def class_rows(evidence: Evidence, classes: Mapping[str, SizingClass], servers: 
             read_ms=one.read_latency_ns / 1e6,
             write_ms=one.write_latency_ns / 1e6,
             flush_ms=one.flush_latency_ns / 1e6,
-            servers=tuple(found for key, title in servers.items() if (found := _answer(evidence, key, title, name)) is not None),
+            servers=tuple(_answer(evidence, key, title, name) for key, title in asked.items()),
+            is_measured=any(f"operations.{key}.class_live.gap_max.{name}" in evidence.facts for key in asked),
         )
         for name, one in sorted(classes.items(), key=lambda item: sum(item[1].latencies_ns))
     ]
 
 
-def _answer(evidence: Evidence, server: str, title: str, name: str) -> ServerAnswer | None:
-    """Returns the worst answer about a class on a server, which is called `title` in prose, or None if there is none."""
+def _answer(evidence: Evidence, server: str, title: str, name: str) -> ServerAnswer:
+    """Returns the worst answer about a class on a server, which is called `title` in prose. It is empty without any."""
     titles = {metric.removeprefix(f"{PLAY}."): title for metric, title in METRICS.items() if metric.startswith(f"{PLAY}.")}
     facts = {metric: evidence.facts.get(f"operations.{server}.class_answer.{metric}.{name}") for metric in titles}
     answers = {metric: fact.text for metric, fact in facts.items() if fact is not None}
@@ -78,4 +82,4 @@ def _answer(evidence: Evidence, server: str, title: str, name: str) -> ServerAns
         if own:
             text = words if len(own) == len(answers) else f"{words}: {joined_list(own)}"
             return ServerAnswer(server=title, answer=words, text=text)
-    return None
+    return ServerAnswer(server=title, answer="", text="")

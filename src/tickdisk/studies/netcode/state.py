@@ -11,7 +11,7 @@ from tickdisk.foundation.numbers import joined_list, number, with_interval
 from tickdisk.studies.netcode.compute import Results, title
 from tickdisk.studies.netcode.crossed import METRIC, Crossed
 from tickdisk.studies.netcode.questions import Question, Value, controls, questions
-from tickdisk.studies.statement import THIS_PROJECT, Statement
+from tickdisk.studies.statement import THIS_PROJECT, MustBe, Statement
 
 NAME = "netcode"
 _LIVES = "results/netcode/steps.parquet"
@@ -215,7 +215,9 @@ def _state_controls(
     ratios = []
     for question, effect in zip((null, sham), effects, strict=True):
         obstacles = _faults(results, question.above, question.below)
-        ratios.append(_state_ratio(statement, results, question, effect, effect.p, effect.p_equivalent, obstacles))
+        ratios.append(
+            _state_ratio(statement, results, question, effect, effect.p, effect.p_equivalent, obstacles, must_be="equivalent")
+        )
     return stats.judge_quiet("null", effects[0], ratios[0])
 
 
@@ -244,8 +246,9 @@ def _state_ratio(
     p_equivalent: float,
     obstacles: Sequence[stats.Obstacle],
     undecided: Sequence[stats.ControlUndecided] = (),
+    must_be: MustBe = "",
 ) -> stats.Verdict:
-    """States one comparison, and returns its verdict."""
+    """States one comparison, and returns its verdict. `must_be` is the verdict that a control must have."""
     rules = results.rules
     verdict = stats.verdict(effect, rules, obstacles=obstacles, undecided=undecided, p=p, p_equivalent=p_equivalent)
     interval = (effect.low, effect.high)
@@ -269,6 +272,7 @@ def _state_ratio(
         finding=question.finding,
         tested=tested,
         is_same=question.is_same,
+        must_be=must_be,
     )
     return verdict
 
