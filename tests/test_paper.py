@@ -17,9 +17,9 @@ from tickdisk.compare import KeptStudy, Reference, compare, compare_with_referen
 from tickdisk.config import load_config
 from tickdisk.foundation import record
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.project import write_plan
+from tickdisk.project import KeptPlan, write_plan
 from tickdisk.report import publish, set_paper
-from tickdisk.report.answers import answer
+from tickdisk.report.answers import Asked, answer
 from tickdisk.report.evidence import Evidence
 from tickdisk.stats import BelowFloor
 from tickdisk.studies.statement import VERDICTS, Claim, Fact, Figures, Statement, read_claims, read_facts
@@ -247,3 +247,13 @@ def test_no_measured_number_is_typed_into_prose() -> None:
         found = re.findall(r"(?<![\w.])\d+(?:[.,]\d+)*\s*(?:ms|us|s|%|MB|GB|times|requests|lives)\b", prose)
         allowed = {"95 %", "80 %", "4 KiB", "99 %", "8 KiB"}
         assert not [each for each in found if each not in allowed and not each.startswith(("95", "80", "99"))], path
+
+
+def test_the_abstract_has_at_most_180_words() -> None:
+    """The abstract is counted with our reference, of which it has the longest sentences. Ends of intervals count as words."""
+    folder = ROOT / "data/reference/paper"
+    plan, facts = record.read(KeptPlan, folder / "plan.json"), read_facts(folder)
+    evidence = Evidence(facts, read_claims(folder), {name.partition(".")[0]: {} for name in facts}, {})
+    brief = answer(evidence, Asked.of(plan), "Luanti", {}, plan.config.decision.margin, {}).brief
+    own = (TEMPLATES / "sections/abstract.typ").read_text().partition("#if")[0].partition("\n")[2]
+    assert 100 < len(own.replace("#answers.brief", brief).split()) <= 180

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tickdisk.plot.theme import INK, NOTEBOOK, Theme, checked, colour_and_shape, decades, finish, row
 
-_PANELS = {"late": "Late by (s/min)", "p95": "p95 of actions (ms)"}
+_PANELS = {"late": "Ticks are late by (s/min)", "p95": "p95 of actions (ms)"}
 
 
 def late_by_players(steps: pd.DataFrame, *, most_late: float, most_p95: float, level: float, theme: Theme = NOTEBOOK) -> Any:

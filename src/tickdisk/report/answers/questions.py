@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tickdisk.experiment import JOIN_BURST, Arm
-from tickdisk.foundation.numbers import number, percent, with_interval
+from tickdisk.foundation.numbers import joined_list, number, percent, with_interval
 from tickdisk.foundation.record import Record
 from tickdisk.project import SizingClass
 from tickdisk.report.answers.asked import Asked
@@ -335,16 +335,17 @@ def _traces(context: Context) -> str:
     evidence, said = context.evidence, []
     if evidence.has("inspect"):
         keys = [name.split(".")[1] for name in evidence.facts if name.startswith("inspect.") and name.endswith(".title")]
-        shares = [f"{evidence.text(f'inspect.{key}.title')} {evidence.short(f'inspect.{key}.share_reads')}" for key in keys]
+        shares = [f"{evidence.short(f'inspect.{key}.share_reads')} on {evidence.text(f'inspect.{key}.title')}" for key in keys]
         games = evidence.short("inspect.published.games.share_reads")
         said.append(
-            f"The share of reads among requests for the files of a world is {', '.join(shares)}; in games it was {games}."
+            f"Reads make up {joined_list(shares)} of the requests for the files of a world. In a published study of games on "
+            f"personal computers they made up {games}."
         )
     if evidence.has("pools"):
         tiered, disks = (evidence.short(f"pools.p2.mb_per_s.{name}") for name in ("tiered", "raid6"))
         said.append(
-            f"In simulation, the requests of a database run at {tiered} on SSDs before hard disks, and at {disks} on the "
-            "same hard disks alone."
+            f"In simulation, the requests of a database run at {tiered} on a pool that puts SSDs in front of hard disks, and "
+            f"at {disks} on the same hard disks alone."
         )
     return " ".join(said) or "No load was described in this run."
 
@@ -362,8 +363,8 @@ def _network(context: Context) -> str:
     worlds = context.bound(
         "netcode.worlds",
         kept="No player was lost, and the worlds of all players were equal to the server's.",
-        missed=f"Of {evidence.short('netcode.all_lives')} of a server, a player was lost in {_number_of(evidence, 'lost')}, "
-        f"and saw another world than the server in {_number_of(evidence, 'differ')}.",
+        missed=f"In {evidence.short('netcode.all_lives')} of a server, a player was lost in {_number_of(evidence, 'lost')}, and "
+        f"a player ended with another world than the server in {_number_of(evidence, 'differ')}.",
         otherwise="",
     )
     return _joined(answered, worlds)
