@@ -86,9 +86,14 @@ def write_page(template: Path, results: Path, output: Path) -> None:
         comparison=read_summary(results / "comparison.json"),
         front=own,
         reference=None if own.is_decided else reference_front(),
-        **dict(answers),
+        **{**dict(answers), "missing": _missing(answers.missing, plan.config.study)},
     )
     write_text(output, text)
+
+
+def _missing(missing: Mapping[str, str], asked: str | None) -> dict[str, str]:
+    """Returns the studies that are missing. A study that runs alone is missing only in a run that was asked for one study."""
+    return {study: reason for study, reason in missing.items() if asked is not None or not STUDIES[study].runs_alone}
 
 
 def _baseline(asked: Asked, evidence: Evidence) -> str:
