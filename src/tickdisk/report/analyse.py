@@ -81,15 +81,18 @@ def analyse(archive: Path, folder: Path, project: Path) -> Iterator[str | Analys
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Writes the folder `results` of an archive into a new folder."""
+    """Writes the files of the folder `results` of an archive into a new folder."""
     folder.mkdir(parents=True)
     try:
         with tarfile.open(archive) as files:
             for member in files:
-                parts = Path(member.name).parts
-                if len(parts) > 1 and parts[1] == RESULTS.name:
-                    member.name = str(Path(*parts[1:]))
-                    files.extract(member, folder, filter="data")
+                parts, content = Path(member.name).parts, files.extractfile(member)
+                if content is None or len(parts) < 2 or parts[1] != RESULTS.name or ".." in parts:  # noqa: PLR2004 - a folder
+                    continue
+                path = folder.joinpath(*parts[1:])
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("wb") as file:
+                    shutil.copyfileobj(content, file)
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         shutil.rmtree(folder)
         raise TickdiskError(f"{archive} cannot be read: {error}; take an archive of `make artifact`") from error
