@@ -1,14 +1,16 @@
-"""The analysis of an archive: which facts count as the same, and an archive that cannot be read leaves nothing behind."""
+"""The analysis of an archive: a whole one, which facts count as the same, and an archive that cannot be read."""
 
+import contextlib
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from kept_run import ROOT, study, unpack
 
 from tickdisk.foundation.errors import TickdiskError
-from tickdisk.report.analyse import analyse, is_same
-from tickdisk.studies.statement import Fact, Statement
+from tickdisk.report.analyse import Analysed, analyse, is_same
+from tickdisk.studies.statement import MISSING, Fact, Statement, write_statement
 
 
 def _fact(value: float = 4.0, low: float = 3.0, note: str = "") -> Fact:
@@ -19,6 +21,27 @@ def test_numbers_may_differ_in_their_last_digits_only() -> None:
     assert is_same(_fact(), _fact(4.0 * (1 + 1e-14), 3.0 * (1 - 1e-14)))
     for other in (_fact(4.0 * (1 + 1e-9)), _fact(low=3.0 * (1 + 1e-9)), _fact(note="another"), None):
         assert not is_same(_fact(), other)
+
+
+def test_an_archive_states_its_facts_again_and_another_one_is_named(tmp_path: Path) -> None:
+    project, archive, again = tmp_path / "project", tmp_path / "a.tar", tmp_path / "again"
+    project.mkdir()
+    unpack(project)
+    with contextlib.chdir(project):
+        stated = study("replay").statement
+    changed = "replay.captured"
+    fact = stated.facts[changed]
+    altered = fact.model_copy(update={"value": fact.value + 1})
+    write_statement(project / "results/notebooks/replay", stated.facts | {changed: altered}, stated.claims)
+    (project / "results" / MISSING).write_text("{}")
+    with tarfile.open(archive, "w") as files:
+        files.add(project / "results", "tickdisk-1/results")
+    assert list(analyse(archive, again, ROOT)) == [
+        "replay",
+        Analysed(("replay",), len(stated.facts), len(stated.claims), (changed,)),
+    ]
+    made = ("notebooks/replay.html", "notebooks/replay/figures/lateness.svg", "paper.pdf", "companion.pdf", "index.html")
+    assert all((again / "results" / name).stat().st_size > 0 for name in made)
 
 
 @pytest.mark.parametrize("kind", ["truncated", "no archive", "no results"])
